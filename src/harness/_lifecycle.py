@@ -1,0 +1,108 @@
+"""
+The first terminal signal wins (section 3.1).
+
+1. One compare-and-set decides; it may be called from any thread.
+2. The earlier instant wins: whatever stops a run at or after its deadline is a time-out.
+3. Later signals change nothing; they are kept and end up in the trace.
+"""
+
+from __future__ import annotations
+
+from threading import Event, Lock
+from typing import Final
+
+from attrs import frozen
+
+from harness._states import StopCause
+
+__all__ = ["Lifecycle", "Stop"]
+
+#: A time-out itself, and the failure to open the run: no deadline can have come before that.
+_NOT_TIMED_OUT: Final = frozenset({StopCause.DEADLINE_EXCEEDED, StopCause.RECORD_NOT_SAVED})
+
+
+@frozen
+class Stop:
+    """
+    A terminal signal.
+
+    Attributes:
+        cause: Why.
+        at: The instant on the run's monotonic clock.
+        reason: What the caller said.
+    """
+
+    cause: StopCause
+    at: float
+    reason: str | None = None
+
+
+class Lifecycle:
+    """
+    The one place where a run's end is claimed.
+
+    Args:
+        deadline: The instant on the run's monotonic clock, or ``None``.
+    """
+
+    __slots__ = ("_lock", "_wake", "deadline", "late", "stopped")
+
+    def __init__(self, deadline: float | None) -> None:
+        self._lock = Lock()
+        self._wake: Event | None = None
+        self.deadline = deadline
+        #: The signal that won, or ``None`` while the run is active.
+        self.stopped: Stop | None = None
+        #: Signals that lost, in order.
+        self.late: list[Stop] = []
+
+    def is_expired(self, now: float) -> bool:
+        """
+        Whether the deadline has passed: ``now >= deadline``.
+        """
+        return self.deadline is not None and now >= self.deadline
+
+    def stop(self, cause: StopCause, at: float, reason: str | None = None) -> bool:
+        """
+        Claim the run's end.
+
+        Args:
+            cause: Why.
+            at: The instant.
+            reason: What the caller said.
+
+        Returns:
+            Whether this very signal won.
+        """
+        signal = Stop(cause, at, reason)
+        with self._lock:
+            if self.stopped is not None:
+                self.late.append(signal)
+                return False
+            if self.is_expired(at) and cause not in _NOT_TIMED_OUT:
+                self.stopped = Stop(StopCause.DEADLINE_EXCEEDED, at)
+                self.late.append(signal)
+            else:
+                self.stopped = signal
+            if self._wake is not None:
+                self._wake.set()
+            return self.stopped is signal
+
+    def check(self, now: float) -> Stop | None:
+        """
+        Make the active check at an instant: the signal that ended the run, or ``None``.
+        """
+        if self.stopped is None and self.deadline is not None and now >= self.deadline:
+            self.stop(StopCause.DEADLINE_EXCEEDED, now)
+        return self.stopped
+
+    def wake(self) -> Event:
+        """
+        Give an event that is set once the run has ended; for a wait to end at once.
+        """
+        with self._lock:
+            if self._wake is None:
+                self._wake = Event()
+            if self.stopped is not None:
+                self._wake.set()
+            return self._wake

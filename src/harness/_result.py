@@ -1,0 +1,88 @@
+"""What a run gives back to its caller."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from harness._records import PublicContent, RunRecord
+
+from harness._states import EventKind, PublicKind, ReleaseOutcome
+
+if TYPE_CHECKING:
+    from harness.explain import Explanation
+
+__all__ = ["RunResult"]
+
+
+@frozen
+class RunResult:
+    """
+    The ending of a run, in five lines when printed, in full as :attr:`record`.
+
+    Attributes:
+        record: The run record, as it stands in the run store.
+    """
+
+    record: RunRecord
+
+    @property
+    def public(self) -> PublicContent:
+        """
+        What was decided to become public.
+        """
+        return self.record.public or PublicContent(kind=PublicKind.NONE)
+
+    @property
+    def text(self) -> str:
+        """
+        The public text; empty for a failure and for nothing.
+        """
+        return self.public.text
+
+    def explain(self) -> Explanation:
+        """
+        Say why the user saw what they saw (section 3.12).
+        """
+        from harness.explain import explain  # noqa: PLC0415  only where somebody asks
+
+        return explain(self.record)
+
+    def __str__(self) -> str:
+        record = self.record
+        used = record.used
+        outcome = record.release_outcome or ReleaseOutcome.CANCELLED
+        fallback = f" ({record.fallback_type.name})" if record.fallback_type else ""
+        code = f" ({record.failure_code})" if record.failure_code else ""
+        cause = record.stop_cause.name if record.stop_cause else "-"
+        ready = sum(row.is_ready for row in record.invocations)
+        delivered = "delivered" if record.delivered else "not delivered"
+        return "\n".join(
+            (
+                f"run      {record.run_state.name} ({cause})",
+                f"release  {outcome.name}{fallback}{code}",
+                f"request  {record.request_status.name}, stream {events_text(record.events)}, "
+                f"{delivered}",
+                f"evidence {ready} of {len(record.invocations)} invocations ready, "
+                f"{used.model_attempts} model attempts, {used.tool_calls} tool calls",
+                f"text     {_first_line(self.text) or '-'}",
+            )
+        )
+
+
+def events_text(events: tuple[EventKind, ...]) -> str:
+    """
+    Write the events in one line, a run of statuses once.
+    """
+    parts: list[str] = []
+    for kind in events:
+        name = "STATUS*" if kind is EventKind.STATUS else kind.name
+        if not parts or parts[-1] != name:
+            parts.append(name)
+    return " ".join(parts) or "-"
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= 100 else f"{line[:97]}..."

@@ -1,0 +1,457 @@
+"""The synchronous reference driver: plain functions, no event loop, nothing ever suspends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from threading import Event
+from types import CoroutineType
+from typing import Any, Generic, TypeVar
+from uuid import uuid4
+
+from harness._budget import Budget
+from harness._cancel import CancelToken
+from harness._flow import run_flow
+from harness._json import clean_text
+from harness._lifecycle import Lifecycle
+from harness._limits import Limits, to_seconds
+from harness._records import RunRecord
+from harness._release import ReleasePolicy
+from harness._result import RunResult
+from harness._run import Backoff, Run, Setup
+from harness._seam import Answer, Classifier, Failure, Seam, classify
+from harness._setup import build_setup, has_methods
+from harness._states import FailureKind, OnDisconnect, ProgressMode, StopCause
+from harness._values import PreviousTurn, Request
+from harness.errors import AwaitableResultError, InvalidArgumentError
+from harness.ports import (
+    CanonicalStore,
+    Clock,
+    DiagnosisAgent,
+    EventSink,
+    EvidenceRepairer,
+    IdSource,
+    Responder,
+    Router,
+    RunStore,
+    SemanticGuard,
+    Tool,
+)
+from harness.stores.memory import MemoryCanonicalStore, MemoryRunStore
+
+__all__ = ["Harness", "HarnessBase", "SyncSeam", "SystemClock"]
+
+T = TypeVar("T")
+
+
+class SystemClock:
+    """
+    The machine's clocks: monotonic for deadlines, UTC for records.
+    """
+
+    def monotonic(self) -> float:
+        """
+        Seconds on a clock that never steps.
+        """
+        return time.monotonic()
+
+    def utc(self) -> datetime:
+        """
+        Wall-clock time, UTC.
+        """
+        return datetime.now(UTC)
+
+    def wait(self, seconds: float, wake: Event) -> None:
+        """
+        Wait between two attempts; ends at once when *wake* is set.
+
+        Args:
+            seconds: How long.
+            wake: Set when the run ends.
+        """
+        wake.wait(seconds)
+
+
+class SeamClock:
+    """
+    A run's time: seconds since it began, never backwards, whatever the host's clock does.
+    """
+
+    __slots__ = ("_clock", "_last", "_monotonic", "_start")
+
+    def __init__(self, clock: Clock, start: float) -> None:
+        self._clock = clock
+        self._monotonic = clock.monotonic
+        self._start = start
+        self._last = 0.0
+
+    def now(self) -> float:
+        """
+        Seconds since the run began.
+        """
+        at = self._monotonic() - self._start
+        # also false for NaN, so that a broken clock stands still and never runs backwards
+        if at > self._last:
+            self._last = at
+        return self._last
+
+    def utc(self) -> datetime:
+        """
+        Wall-clock time, UTC.
+        """
+        return self._clock.utc()
+
+
+class SyncSeam(SeamClock):
+    """
+    Calls the host's plain functions and returns.
+    """
+
+    __slots__ = ("_classifier", "_ids")
+
+    def __init__(
+        self, clock: Clock, start: float, ids: IdSource, classifier: Classifier | None
+    ) -> None:
+        super().__init__(clock, start)
+        self._ids = ids
+        self._classifier = classifier
+
+    def new_id(self) -> str:
+        """
+        A globally unique id.
+        """
+        return self._ids()
+
+    async def call(self, _site: str, function: Callable[..., Any], *arguments: Any) -> Answer:
+        """
+        Call a host object.
+        """
+        try:
+            value = function(*arguments)
+        except Exception as error:  # noqa: BLE001  classified, once, here
+            return Answer(None, self.now(), classify(error, self._classifier), error=error)
+        except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
+            return Answer(None, self.now(), interrupt=interrupt)
+        if hasattr(value, "__await__"):
+            return Answer(None, self.now(), _refused_awaitable(value, function))
+        return Answer(value, self.now())
+
+    async def wait(self, seconds: float, life: Lifecycle) -> None:
+        """
+        Wait; ends at once when the run ends.
+        """
+        self._clock.wait(seconds, life.wake())
+
+    def start(self, steps: Sequence[Callable[[], Awaitable[T]]]) -> OneByOne[T]:
+        """
+        Run a batch's steps one at a time, in order.
+        """
+        return OneByOne(steps)
+
+
+class OneByOne(Generic[T]):
+    """
+    Steps that run when they are asked for.
+    """
+
+    __slots__ = ("_next", "_steps")
+
+    def __init__(self, steps: Sequence[Callable[[], Awaitable[T]]]) -> None:
+        self._steps = steps
+        self._next = 0
+
+    async def next(self) -> tuple[int, T] | None:
+        """
+        Run the next step.
+        """
+        place = self._next
+        if place == len(self._steps):
+            return None
+        self._next = place + 1
+        return place, await self._steps[place]()
+
+    async def close(self) -> None:
+        """
+        Leave what was not started.
+        """
+
+
+def _refused_awaitable(value: object, function: Callable[..., Any]) -> Failure:
+    """
+    Refuse an awaitable without leaving it to warn that nobody awaited it.
+    """
+    if isinstance(value, CoroutineType):
+        value.close()
+    error = AwaitableResultError(getattr(function, "__qualname__", repr(function))[:200])
+    return Failure(FailureKind.INVALID_OUTPUT, type(error).__name__, str(error))
+
+
+class HarnessBase:
+    """
+    What both drivers have in common: the checked setup, and how a run is prepared.
+    """
+
+    __slots__ = ("_classifier", "_clock", "_ids", "_setup")
+
+    _allow_async = False
+
+    def __init__(  # noqa: PLR0913  one parameter a port
+        self,
+        agent: DiagnosisAgent | Callable[..., Any],
+        tools: Iterable[Tool | Callable[..., Any]] = (),
+        *,
+        router: Router | Callable[..., Any] | None = None,
+        responder: Responder | Callable[..., Any] | None = None,
+        repairer: EvidenceRepairer | Callable[..., Any] | None = None,
+        semantic_guard: SemanticGuard | Callable[..., Any] | None = None,
+        canonical_store: CanonicalStore | None = None,
+        run_store: RunStore | None = None,
+        limits: Limits | None = None,
+        progress: ProgressMode | str = ProgressMode.REPORTED,
+        required_context: Iterable[str] = (),
+        policy: ReleasePolicy | None = None,
+        on_disconnect: OnDisconnect | str = OnDisconnect.CANCEL,
+        classifier: Classifier | None = None,
+        backoff: Backoff | None = None,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+        max_parallel_tools: int = 1,
+    ) -> None:
+        if semantic_guard is None:
+            semantic_guard = _lexical_guard()
+        self._setup: Setup = build_setup(
+            agent=agent,
+            tools=tools,
+            router=router,
+            responder=responder,
+            repairer=repairer,
+            semantic_guard=semantic_guard,
+            canonical_store=MemoryCanonicalStore() if canonical_store is None else canonical_store,
+            run_store=MemoryRunStore() if run_store is None else run_store,
+            limits=Limits() if limits is None else limits,
+            progress=progress,
+            required_context=required_context,
+            policy=ReleasePolicy() if policy is None else policy,
+            on_disconnect=on_disconnect,
+            backoff=backoff,
+            max_parallel_tools=max_parallel_tools,
+            allow_async=self._allow_async,
+        )
+        self._classifier = _function("classifier", classifier)
+        self._ids: IdSource = _function("ids", ids) or _uuid
+        if clock is not None and not has_methods(clock, ("monotonic", "utc", "wait")):
+            raise InvalidArgumentError("clock", clock, "an object with monotonic, utc and wait")
+        self._clock: Clock = SystemClock() if clock is None else clock
+
+    @property
+    def limits(self) -> Limits:
+        """
+        The limits of each run.
+        """
+        return self._setup.limits
+
+    @property
+    def canonical_store(self) -> CanonicalStore:
+        """
+        Where canonical records are kept.
+        """
+        return self._setup.canonical_store
+
+    @property
+    def run_store(self) -> RunStore:
+        """
+        Where run records are kept.
+        """
+        return self._setup.run_store
+
+    def _prepare(  # noqa: PLR0913  what one run may be given
+        self,
+        seam: Seam,
+        request: Request,
+        run_id: str | None,
+        deadline: float | None,
+        client: EventSink | None,
+        budget: Budget | None,
+    ) -> Run:
+        """
+        Make the state of one run.
+        """
+        if client is not None and not has_methods(client, ("send",)):
+            raise InvalidArgumentError("client", client, "an object with send, or None")
+        limits = self._setup.limits
+        own = Budget(
+            model_attempts=limits.model_attempts,
+            tool_calls=limits.tool_calls,
+            tokens=limits.tokens,
+            evidence_bytes=limits.evidence_bytes,
+            cost=limits.cost,
+            parent=budget,
+        )
+        life = Lifecycle(_earlier(limits.deadline, to_seconds(deadline)))
+        return Run(self._setup, seam, request, self._run_id(run_id), life, own, client)
+
+    def _run_id(self, run_id: str | None) -> str:
+        if run_id is None:
+            return self._ids()
+        if not isinstance(run_id, str) or not run_id.strip():
+            raise InvalidArgumentError("run_id", run_id, "text that is not blank, or None")
+        return clean_text(run_id)
+
+
+class Harness(HarnessBase):
+    """
+    Runs diagnoses synchronously. Immutable; safe to share between threads.
+
+    Args:
+        agent: An object with ``next_turn(view, attempt)``, or a function of the view.
+        tools: Tools, or typed functions; each name once.
+        router: Says what a request asks for; without one every request is a diagnosis.
+        responder: Answers general requests; needed where the router may say ``GENERAL``.
+        repairer: Repairs a draft's citations once.
+        semantic_guard: Judges the visible text; default: the built-in lexical guard.
+        canonical_store: Keeps evidence; default: in memory.
+        run_store: Keeps run records; default: in memory.
+        limits: What one run may use; see :class:`Limits` for the defaults.
+        progress: Who says what is progress: ``REPORTED`` or ``INFERRED``.
+        required_context: Names that every diagnosis needs in its context.
+        policy: What a host may choose about releases.
+        on_disconnect: ``CANCEL`` or ``DETACH``.
+        classifier: Maps a client library's exceptions to a ``FailureKind``, or ``None``.
+        backoff: Seconds to wait before a retry, as a function of component and number.
+        clock: Time; default: the machine's clocks.
+        ids: Gives globally unique ids; default: random UUIDs.
+
+    Raises:
+        InvalidArgumentError: An argument is something else; names it and what is allowed.
+        AwaitableResultError: A host object is asynchronous; use ``AsyncHarness`` for it.
+    """
+
+    __slots__ = ()
+
+    def run(  # noqa: PLR0913  what one run may be given
+        self,
+        question: str | Request,
+        *,
+        context: Mapping[str, str] | None = None,
+        previous: Iterable[PreviousTurn] = (),
+        conversation_id: str | None = None,
+        run_id: str | None = None,
+        cancel: CancelToken | None = None,
+        deadline: float | None = None,
+        client: EventSink | None = None,
+        budget: Budget | None = None,
+    ) -> RunResult:
+        """
+        Run one diagnosis from its question to its published ending.
+
+        Args:
+            question: What is asked, or a whole :class:`Request`.
+            context: What is known, names to texts.
+            previous: Published reports of the conversation; make them with ``previous_turn``.
+            conversation_id: Groups runs in the run store.
+            run_id: A globally unique id; default: a fresh one.
+            cancel: Cancels this run from any thread.
+            deadline: Seconds; shortens the limits' deadline, never extends it.
+            client: Receives the events as they happen.
+            budget: A parent budget that must have room too.
+
+        Returns:
+            The result; every expected ending is one.
+
+        Raises:
+            InvalidArgumentError: An argument is something else; nothing was run.
+            RunExistsError: A run of that id exists; nothing was run.
+            BaseException: What a host object raised that is no ``Exception``, after the record
+                was saved (section 3.1).
+        """
+        request = to_request(question, context, previous, conversation_id)
+        seam = SyncSeam(self._clock, self._clock.monotonic(), self._ids, self._classifier)
+        run = self._prepare(seam, request, run_id, deadline, client, budget)
+        with listening(cancel, run):
+            record = drive(run_flow(run))
+        if run.interrupt is not None:
+            raise run.interrupt
+        return RunResult(record)
+
+
+def drive(coroutine: Any) -> RunRecord:
+    """
+    Drive a coroutine that never suspends.
+    """
+    try:
+        coroutine.send(None)
+    except StopIteration as finished:
+        record: RunRecord = finished.value
+        return record
+    coroutine.close()
+    message = "the flow suspended under the synchronous driver"
+    raise RuntimeError(message)
+
+
+class listening:  # noqa: N801  reads as a context
+    """
+    Let a run listen to its caller's token while it runs.
+    """
+
+    __slots__ = ("_run", "_token")
+
+    def __init__(self, token: CancelToken | None, run: Run) -> None:
+        if token is not None and not isinstance(token, CancelToken):
+            raise InvalidArgumentError("cancel", token, "a CancelToken, or None")
+        self._token = token
+        self._run = run
+
+    def _cancelled(self, reason: str) -> bool:
+        run = self._run
+        return run.life.stop(StopCause.CANCELLED_BY_CALLER, run.seam.now(), reason)
+
+    def __enter__(self) -> None:
+        if self._token is not None:
+            self._token._join(id(self), self._cancelled)  # noqa: SLF001  one module's two halves
+
+    def __exit__(self, *_error: object) -> None:
+        if self._token is not None:
+            self._token._leave(id(self))  # noqa: SLF001
+
+
+def to_request(
+    question: str | Request,
+    context: Mapping[str, str] | None,
+    previous: Iterable[PreviousTurn],
+    conversation_id: str | None,
+) -> Request:
+    """
+    Build the request of a run.
+
+    Raises:
+        InvalidArgumentError: An argument is something else.
+    """
+    if not isinstance(question, Request):
+        return Request(question, context, previous, conversation_id)
+    if context is not None or previous != () or conversation_id is not None:
+        allowed = "nothing beside a whole Request"
+        raise InvalidArgumentError("context, previous, conversation_id", context, allowed)
+    return question
+
+
+def _earlier(first: float | None, second: float | None) -> float | None:
+    given = [seconds for seconds in (first, second) if seconds is not None]
+    return min(given) if given else None
+
+
+def _uuid() -> str:
+    return uuid4().hex
+
+
+def _function(name: str, value: Any) -> Any:
+    if value is None or callable(value):
+        return value
+    raise InvalidArgumentError(name, value, "a function, or None")
+
+
+def _lexical_guard() -> SemanticGuard:
+    # only here, so that a harness with a guard of its own does not load the lexicon
+    from harness.guards import LexicalGuard  # noqa: PLC0415
+
+    return LexicalGuard()

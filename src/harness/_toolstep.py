@@ -1,0 +1,256 @@
+"""
+One tool call up to its facts: execute -> check size -> project (section 3.5).
+
+1. Size is checked before anything is projected, and as a stream.
+2. Whatever is wrong with a result is a stable code of its row, never an exception.
+3. A result that comes after the run has ended is projected no further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from harness._json import NotJsonError, clean_text, measure
+from harness._limits import Limits
+from harness._records import Cut
+from harness._run import Run, ToolSpec
+from harness._seam import Answer, Attempt
+from harness._states import Component, InvocationCode
+from harness._values import Fact, ToolCall
+
+__all__ = ["ToolOutcome", "bound_facts", "run_tool"]
+
+_SOURCE_CHARACTERS: Final = 1024
+#: The most items that are ever taken from an iterator, whatever the limits.
+_MOST_ITEMS: Final = 1_000_000
+_PROJECT: Final = "PROJECT"
+
+
+class ToolOutcome:
+    """
+    What a tool call came to, before it is saved.
+    """
+
+    __slots__ = ("answer", "byte_count", "code", "cut", "detail", "facts")
+
+    def __init__(  # noqa: PLR0913  one outcome's fields
+        self,
+        answer: Answer,
+        facts: tuple[Fact, ...] = (),
+        byte_count: int = 0,
+        code: InvocationCode | None = None,
+        cut: Cut | None = None,
+        detail: str = "",
+    ) -> None:
+        self.answer = answer
+        self.facts = facts
+        self.byte_count = byte_count
+        self.code = code
+        self.cut = cut
+        self.detail = detail
+
+
+class _TooLarge(Exception):  # noqa: N818  a signal inside this module
+    """
+    An iterator gave more than the hard limit.
+    """
+
+
+async def run_tool(run: Run, spec: ToolSpec, call: ToolCall, attempt: Attempt) -> ToolOutcome:
+    """
+    Execute a call and project its result.
+
+    Args:
+        run: The run.
+        spec: The tool.
+        call: The call, its arguments already checked.
+        attempt: What the tool gets beside it.
+
+    Returns:
+        The facts, or the stable code of what went wrong.
+    """
+    limits = run.setup.limits
+    answer = await run.seam.call(Component.TOOL.name, spec.execute, call, attempt)
+    if answer.is_ok and isinstance(answer.value, Iterator):
+        # a generator's body is the tool's own work: what it raises is a tool error
+        answer = await run.seam.call(
+            Component.TOOL.name, _collect, answer.value, limits.result_bytes
+        )
+    if not answer.is_ok:
+        return _failed(answer)
+    if run.life.check(answer.ended) is not None:
+        return ToolOutcome(answer)
+    try:
+        size = _size(answer.value, limits.result_bytes)
+    except NotJsonError as error:
+        return _unusable(answer, str(error))
+    if limits.result_bytes is not None and size > limits.result_bytes:
+        return ToolOutcome(answer, code=InvocationCode.RESULT_TOO_LARGE)
+    return await _projected(run, spec, answer)
+
+
+def _failed(answer: Answer) -> ToolOutcome:
+    failure = answer.failure
+    if failure is None:
+        return ToolOutcome(answer)
+    if failure.error == _TooLarge.__name__:
+        return ToolOutcome(Answer(None, answer.ended), code=InvocationCode.RESULT_TOO_LARGE)
+    return ToolOutcome(answer, code=InvocationCode[failure.kind.name])
+
+
+def _unusable(answer: Answer, detail: str) -> ToolOutcome:
+    return ToolOutcome(answer, code=InvocationCode.PROJECTION_FAILED, detail=detail)
+
+
+async def _projected(run: Run, spec: ToolSpec, answer: Answer) -> ToolOutcome:
+    """
+    Turn a measured result into bounded facts.
+    """
+    raw = answer.value
+    project = spec.project
+    if project is None:
+        items = _own_items(raw)
+    else:
+        projection = await run.seam.call(_PROJECT, _project, project, raw)
+        answer = Answer(raw, projection.ended, None, projection.interrupt)
+        if projection.interrupt is not None:
+            return ToolOutcome(answer)
+        failure = projection.failure
+        if failure is not None:
+            return _unusable(answer, f"{failure.error}: {failure.detail}")
+        items = projection.value
+    if items is None:
+        return _unusable(answer, f"{type(raw).__name__} needs the tool's own projector")
+    bounded = bound_facts(items, run.setup.limits)
+    if bounded is None:
+        return _unusable(answer, "a fact is no text and no Fact")
+    facts, byte_count, cut = bounded
+    return ToolOutcome(answer, facts, byte_count, cut=cut)
+
+
+def _project(project: Any, raw: Any) -> list[Any] | None:
+    """
+    Call a tool's own projector and take what it gives, bounded in number.
+    """
+    projected = project(raw)
+    items = _own_items(projected)
+    if items is None and isinstance(projected, Iterator):
+        items = _taken(projected)
+    return items if items is None else list(items)
+
+
+def _taken(items: Iterator[Any]) -> list[Any]:
+    return [item for item, _ in zip(items, range(_MOST_ITEMS), strict=False)]
+
+
+def _own_items(raw: object) -> list[Any] | tuple[Any, ...] | None:
+    """
+    Give what projects by itself: text, a fact, a list of them, or nothing.
+    """
+    if isinstance(raw, (str, Fact)):
+        return (raw,)
+    if raw is None:
+        return ()
+    return raw if isinstance(raw, (list, tuple)) else None
+
+
+def _collect(items: Iterator[Any], limit: int | None) -> list[Any]:
+    """
+    Take an iterator's items until they exceed the hard limit.
+    """
+    taken: list[Any] = []
+    size = 0
+    for item in items:
+        taken.append(item)
+        size += _item_size(item, limit)
+        if (limit is not None and size > limit) or len(taken) > _MOST_ITEMS:
+            raise _TooLarge
+    return taken
+
+
+def _item_size(item: object, limit: int | None) -> int:
+    if isinstance(item, Fact):
+        item = item.text
+    return measure(item, limit) if isinstance(item, (str, bytes)) else 1
+
+
+def _size(raw: object, limit: int | None) -> int:
+    """
+    Measure a raw result; facts count as their texts.
+    """
+    if isinstance(raw, Fact):
+        return measure(raw.text, limit)
+    if not isinstance(raw, (list, tuple)) or not any(isinstance(item, Fact) for item in raw):
+        return measure(raw, limit)
+    total = 2
+    for item in raw:
+        text = item.text if isinstance(item, Fact) else item
+        # one item at a time: no copy of the list is made
+        total += measure([text], None if limit is None else limit - total) - 1
+        if limit is not None and total > limit:
+            break
+    return total
+
+
+def bound_facts(
+    items: Iterable[Any], limits: Limits
+) -> tuple[tuple[Fact, ...], int, Cut | None] | None:
+    """
+    Bound facts: drop blank ones, cut long ones at a character, keep so many.
+
+    Args:
+        items: Texts and facts.
+        limits: The bounds.
+
+    Returns:
+        The facts, their bytes and what was cut; ``None`` where an item is neither.
+    """
+    kept: list[Fact] = []
+    kept_bytes = original_facts = original_bytes = 0
+    repaired = False
+    most = limits.facts_per_result
+    for item in items:
+        if not isinstance(item, (str, Fact)):
+            return None
+        fact, size, changed = _bounded(item, limits.fact_bytes)
+        if fact is None and not size:
+            continue
+        repaired = repaired or changed
+        original_facts += 1
+        original_bytes += size
+        if fact is not None and (most is None or len(kept) < most):
+            kept.append(fact)
+            kept_bytes += _utf8(fact.text)
+    cut = Cut(
+        original_facts=original_facts,
+        kept_facts=len(kept),
+        original_bytes=original_bytes,
+        kept_bytes=kept_bytes,
+        repaired=repaired,
+    )
+    return tuple(kept), kept_bytes, cut if cut.truncated or repaired else None
+
+
+def _bounded(item: str | Fact, limit: int | None) -> tuple[Fact | None, int, bool]:
+    """
+    Bound one fact: the fact, its original bytes, and whether its text was repaired.
+    """
+    given, source = (item, "") if isinstance(item, str) else (item.text, item.source)
+    text = clean_text(given)
+    if not text or text.isspace():
+        return None, 0, False
+    repaired = text is not given
+    size = _utf8(text)
+    if limit is not None and size > limit:
+        text = text.encode()[:limit].decode("utf-8", "ignore")
+        if not text or text.isspace():
+            return None, size, repaired
+    clean_source = clean_text(source[:_SOURCE_CHARACTERS])
+    if type(item) is Fact and text is item.text and clean_source == source:
+        return item, size, False
+    return Fact(text, clean_source), size, repaired or (clean_source != source)
+
+
+def _utf8(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())

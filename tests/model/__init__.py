@@ -1,0 +1,1 @@
+"""An independent model of the contract: it predicts, and never imports, the library."""
