@@ -32,13 +32,15 @@ _PURE_LAYERS = (
 )
 _LAYERS = (
     *_PURE_LAYERS,
-    ("_seam",),
+    ("_cancel", "_previous", "_seam"),
     ("_tools",),
     ("_view",),
     ("ports",),
     ("_run",),
-    ("_attempt", "_publish", "_toolstep", "_windup"),
+    ("_attempt", "_publish", "_setup", "_toolstep", "_windup"),
     ("_flow",),
+    ("explain", "guards", "stores"),
+    ("_result",),
     ("_sync",),
 )
 _PURE = tuple(module for layer in _PURE_LAYERS for module in layer)
@@ -87,11 +89,11 @@ def test_a_layer_imports_only_earlier_layers(depth: int) -> None:
 
 
 def test_the_table_names_real_modules() -> None:
-    """Every module of the table exists, and every private module stands in the table."""
-    named = [module for layer in _LAYERS for module in layer]
+    """Every unit of the table exists and stands in it once; every private module stands in it."""
+    named = [unit for layer in _LAYERS for unit in layer]
     private = {unit for unit in _units() if unit.startswith("_") and not unit.startswith("__")}
     assert len(named) == len(set(named))
-    assert private | {"errors", "ports"} == set(named)
+    assert private | {"errors", "explain", "guards", "ports", "stores"} == set(named)
 
 
 def test_no_unit_imports_itself_in_a_circle() -> None:

@@ -31,14 +31,20 @@ def _documentable(name: str, value: object) -> bool:
     return own and not name.startswith("_") and (inspect.isclass(value) or inspect.isroutine(value))
 
 
-def _members(owner: type[Any]) -> list[tuple[str, object]]:
+def _members(owner: type[Any]) -> list[str]:
     """The public methods and properties that a class itself defines."""
     found = []
     for name, value in vars(owner).items():
         plain = value.__func__ if isinstance(value, classmethod | staticmethod) else value
-        if isinstance(plain, property) or _documentable(name, plain):
-            found.append((name, plain))
-    return [(name, value) for name, value in found if not name.startswith("_")]
+        if _documentable(name, plain) or (isinstance(plain, property) and name[0] != "_"):
+            found.append(name)
+    return found
+
+
+def _is_silent(owner: type[Any], member: str) -> bool:
+    """Whether neither the member, nor what it overrides, nor the class's docstring says a word."""
+    inherited = any(getattr(vars(base).get(member), "__doc__", None) for base in owner.__mro__)
+    return not inherited and f"\n    {member}: " not in inspect.cleandoc(owner.__doc__ or "")
 
 
 def _undocumented(module: ModuleType) -> list[str]:
@@ -50,7 +56,7 @@ def _undocumented(module: ModuleType) -> list[str]:
             continue
         silent += [] if value.__doc__ else [name]
         members = _members(value) if inspect.isclass(value) else []
-        silent += [f"{name}.{member}" for member, inner in members if not inner.__doc__]
+        silent += [f"{name}.{member}" for member in members if _is_silent(value, member)]
     return silent
 
 

@@ -9,7 +9,7 @@ Reserve before it is spent, settle what is known only afterwards (section 3.3).
 from __future__ import annotations
 
 from decimal import Decimal
-from threading import RLock
+from threading import Lock
 from typing import Any, Final
 
 from harness._limits import to_cost
@@ -21,6 +21,65 @@ from harness.errors import InvalidArgumentError
 __all__ = ["Budget", "judge_usage"]
 
 _ZERO: Final = Decimal(0)
+
+
+class _Ledger:
+    """
+    The limits of one budget and what was drawn from it, by whichever run.
+    """
+
+    __slots__ = (
+        "cost",
+        "evidence_bytes",
+        "model_attempts",
+        "tokens",
+        "tool_calls",
+        "unknown_usage",
+        "used_cost",
+        "used_evidence_bytes",
+        "used_model_attempts",
+        "used_tokens",
+        "used_tool_calls",
+    )
+
+    def __init__(
+        self,
+        model_attempts: int | None,
+        tool_calls: int | None,
+        tokens: int | None,
+        evidence_bytes: int | None,
+        cost: Decimal | None,
+    ) -> None:
+        self.model_attempts = model_attempts
+        self.tool_calls = tool_calls
+        self.tokens = tokens
+        self.evidence_bytes = evidence_bytes
+        self.cost = cost
+        self.used_model_attempts = self.used_tool_calls = 0
+        self.used_tokens = self.used_evidence_bytes = self.unknown_usage = 0
+        self.used_cost = _ZERO
+
+    def model_lacks(self) -> Dimension | None:
+        """
+        Say which dimension has no room for a model attempt.
+        """
+        if self.model_attempts is not None and self.used_model_attempts >= self.model_attempts:
+            return Dimension.MODEL_ATTEMPTS
+        if self.tokens is not None and self.used_tokens >= self.tokens:
+            return Dimension.TOKENS
+        if self.cost is not None and self.used_cost >= self.cost:
+            return Dimension.COST
+        return None
+
+    def collection_lacks(self) -> Dimension | None:
+        """
+        Say which dimension ends collecting.
+        """
+        if self.tool_calls is not None and self.used_tool_calls >= self.tool_calls:
+            return Dimension.TOOL_CALLS
+        if self.evidence_bytes is not None and self.used_evidence_bytes >= self.evidence_bytes:
+            return Dimension.EVIDENCE_BYTES
+        return None
 
 
 class Budget:
@@ -41,21 +100,7 @@ class Budget:
         InvalidArgumentError: A limit is negative, a bool, text or no number.
     """
 
-    __slots__ = (
-        "_cost",
-        "_evidence_bytes",
-        "_lock",
-        "_model_attempts",
-        "_tokens",
-        "_tool_calls",
-        "_unknown",
-        "_used_cost",
-        "_used_evidence",
-        "_used_models",
-        "_used_tokens",
-        "_used_tools",
-        "parent",
-    )
+    __slots__ = ("_chain", "_lock", "_own")
 
     def __init__(
         self,
@@ -67,20 +112,22 @@ class Budget:
         cost: Decimal | int | None = None,
         parent: Budget | None = None,
     ) -> None:
-        if parent is not None and not isinstance(parent, Budget):
+        self._own = _Ledger(
+            _limit("model_attempts", model_attempts),
+            _limit("tool_calls", tool_calls),
+            _limit("tokens", tokens),
+            _limit("evidence_bytes", evidence_bytes),
+            to_cost(cost),
+        )
+        if parent is None:
+            self._chain: tuple[_Ledger, ...] = (self._own,)
+            self._lock = Lock()
+        elif isinstance(parent, Budget):
+            self._chain = (self._own, *parent._chain)
+            # one lock for the whole family, so that a reservation is atomic over all of it
+            self._lock = parent._lock
+        else:
             raise InvalidArgumentError("parent", parent, "a Budget, or None")
-        self._model_attempts = _limit("model_attempts", model_attempts)
-        self._tool_calls = _limit("tool_calls", tool_calls)
-        self._tokens = _limit("tokens", tokens)
-        self._evidence_bytes = _limit("evidence_bytes", evidence_bytes)
-        self._cost = to_cost(cost)
-        self._used_models = self._used_tools = self._used_tokens = self._used_evidence = 0
-        self._unknown = 0
-        self._used_cost = _ZERO
-        #: The budget that must have room too, or ``None``.
-        self.parent = parent
-        # one lock for the whole family, so that a reservation is atomic over all of it
-        self._lock: RLock = RLock() if parent is None else parent._lock  # noqa: SLF001
 
     def reserve_model(self) -> Dimension | None:
         """
@@ -91,13 +138,10 @@ class Budget:
         """
         with self._lock:
             lacking = self._model_lacks()
-            if lacking is not None:
-                return lacking
-            budget: Budget | None = self
-            while budget is not None:
-                budget._used_models += 1
-                budget = budget.parent
-            return None
+            if lacking is None:
+                for ledger in self._chain:
+                    ledger.used_model_attempts += 1
+            return lacking
 
     def model_lacks(self) -> Dimension | None:
         """
@@ -107,15 +151,10 @@ class Budget:
             return self._model_lacks()
 
     def _model_lacks(self) -> Dimension | None:
-        budget: Budget | None = self
-        while budget is not None:
-            if budget._model_attempts is not None and budget._used_models >= budget._model_attempts:
-                return Dimension.MODEL_ATTEMPTS
-            if budget._tokens is not None and budget._used_tokens >= budget._tokens:
-                return Dimension.TOKENS
-            if budget._cost is not None and budget._used_cost >= budget._cost:
-                return Dimension.COST
-            budget = budget.parent
+        for ledger in self._chain:
+            lacking = ledger.model_lacks()
+            if lacking is not None:
+                return lacking
         return None
 
     def reserve_tools(self, wanted: int) -> int:
@@ -130,26 +169,21 @@ class Budget:
         """
         with self._lock:
             granted = wanted
-            budget: Budget | None = self
-            while budget is not None:
-                if budget._tool_calls is not None:
-                    granted = min(granted, max(0, budget._tool_calls - budget._used_tools))
-                budget = budget.parent
-            self._add_tools(granted)
+            for ledger in self._chain:
+                if ledger.tool_calls is not None:
+                    granted = min(granted, max(0, ledger.tool_calls - ledger.used_tool_calls))
+            for ledger in self._chain:
+                ledger.used_tool_calls += granted
             return granted
 
     def give_back_tools(self, count: int) -> None:
         """
         Give back tool calls that were reserved and never made.
         """
-        with self._lock:
-            self._add_tools(-count)
-
-    def _add_tools(self, count: int) -> None:
-        budget: Budget | None = self
-        while budget is not None:
-            budget._used_tools += count
-            budget = budget.parent
+        if count:
+            with self._lock:
+                for ledger in self._chain:
+                    ledger.used_tool_calls -= count
 
     def settle(self, tokens: int, cost: Decimal, *, known: bool) -> None:
         """
@@ -161,38 +195,29 @@ class Budget:
             known: Whether the attempt reported a usable usage.
         """
         with self._lock:
-            budget: Budget | None = self
-            while budget is not None:
-                budget._used_tokens += tokens
-                budget._used_cost += cost
-                budget._unknown += not known
-                budget = budget.parent
+            for ledger in self._chain:
+                ledger.used_tokens += tokens
+                ledger.used_cost += cost
+                ledger.unknown_usage += not known
 
     def settle_evidence(self, count: int) -> None:
         """
         Charge the bytes of stored fact texts.
         """
         with self._lock:
-            budget: Budget | None = self
-            while budget is not None:
-                budget._used_evidence += count
-                budget = budget.parent
+            for ledger in self._chain:
+                ledger.used_evidence_bytes += count
 
     @property
     def collection_limit_reached(self) -> Dimension | None:
         """
         The dimension that ends collecting, or ``None`` (section 3.3).
         """
-        budget: Budget | None = self
-        while budget is not None:
-            if budget._tool_calls is not None and budget._used_tools >= budget._tool_calls:
-                return Dimension.TOOL_CALLS
-            if (
-                budget._evidence_bytes is not None
-                and budget._used_evidence >= budget._evidence_bytes
-            ):
-                return Dimension.EVIDENCE_BYTES
-            budget = budget.parent
+        with self._lock:
+            for ledger in self._chain:
+                lacking = ledger.collection_lacks()
+                if lacking is not None:
+                    return lacking
         return None
 
     @property
@@ -200,14 +225,15 @@ class Budget:
         """
         What was used so far, reservations included.
         """
+        own = self._own
         with self._lock:
             return BudgetUse(
-                model_attempts=self._used_models,
-                tool_calls=self._used_tools,
-                tokens=self._used_tokens,
-                evidence_bytes=self._used_evidence,
-                cost=self._used_cost,
-                unknown_usage=self._unknown,
+                model_attempts=own.used_model_attempts,
+                tool_calls=own.used_tool_calls,
+                tokens=own.used_tokens,
+                evidence_bytes=own.used_evidence_bytes,
+                cost=own.used_cost,
+                unknown_usage=own.unknown_usage,
             )
 
     @property
@@ -215,7 +241,8 @@ class Budget:
         """
         How many model attempts are left, the parents' included; ``None``: no limit.
         """
-        return self._least("_model_attempts", "_used_models")
+        least: int | None = self._least("model_attempts")
+        return least
 
     def left(self, seconds: float | None) -> BudgetLeft:
         """
@@ -226,24 +253,21 @@ class Budget:
         """
         with self._lock:
             return BudgetLeft(
-                model_attempts=self._least("_model_attempts", "_used_models"),
-                tool_calls=self._least("_tool_calls", "_used_tools"),
-                tokens=self._least("_tokens", "_used_tokens"),
-                evidence_bytes=self._least("_evidence_bytes", "_used_evidence"),
-                cost=self._least("_cost", "_used_cost"),
+                model_attempts=self._least("model_attempts"),
+                tool_calls=self._least("tool_calls"),
+                tokens=self._least("tokens"),
+                evidence_bytes=self._least("evidence_bytes"),
+                cost=self._least("cost"),
                 seconds=seconds,
             )
 
-    def _least(self, limit_name: str, used_name: str) -> Any:
-        least: Any = None
-        budget: Budget | None = self
-        while budget is not None:
-            limit = getattr(budget, limit_name)
-            if limit is not None:
-                left = max(limit - getattr(budget, used_name), 0)
-                least = left if least is None else min(least, left)
-            budget = budget.parent
-        return least
+    def _least(self, name: str) -> Any:
+        left = [
+            max(getattr(ledger, name) - getattr(ledger, f"used_{name}"), 0)
+            for ledger in self._chain
+            if getattr(ledger, name) is not None
+        ]
+        return min(left) if left else None
 
 
 def _limit(name: str, value: int | None) -> int | None:

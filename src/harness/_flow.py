@@ -1,5 +1,7 @@
 """
-The failure graph, written once (section 3)::
+The failure graph, written once (section 3).
+
+::
 
     request -> route -> [agent turn -> tool batch]* -> draft -> evidence guard (one repair)
             -> semantic guard -> release decision -> save the run record -> publish
@@ -64,7 +66,7 @@ async def run_flow(run: Run) -> RunRecord:
     await open_run(run)
     try:
         run.check()
-        raise run.stop(await diagnose(run))
+        run.stop(await diagnose(run))
     except Stopped:
         pass
     except Exception as error:  # noqa: BLE001  fail closed on the harness's own faults
@@ -86,11 +88,11 @@ async def diagnose(run: Run) -> StopCause:
     """
     route = await routed(run)
     run.intent = route.intent
-    if route.intent is Intent.GENERAL:
-        return await replied(run)
     run.missing_context = missing_context(run, route)
     if run.missing_context:
         return StopCause.MISSING_REQUIRED_CONTEXT
+    if route.intent is Intent.GENERAL:
+        return await replied(run)
     run.evidence_prefix = f"E-{run.seam.new_id()}-"
     draft = await collected(run)
     return await gated(run, draft)
@@ -149,7 +151,11 @@ def _reply(value: object) -> str:
 def missing_context(run: Run, route: Route) -> tuple[str, ...]:
     """
     Name what is missing: the router's names, then the declared ones that are absent or blank.
+
+    A general request needs none of the declared ones.
     """
+    if route.intent is Intent.GENERAL:
+        return route.missing_context
     context = run.request.context
     declared = [
         name for name in run.setup.required_context if not str(context.get(name, "")).strip()

@@ -27,7 +27,7 @@ __all__ = [
 MAX_DEPTH: Final = 64
 
 #: A frozen JSON value.
-Frozen: TypeAlias = "None | bool | int | float | str | tuple[Any, ...] | FrozenDict"
+Frozen: TypeAlias = "bool | int | float | str | tuple[Any, ...] | FrozenDict | None"
 
 _REPLACEMENT: Final = "�"
 
@@ -52,8 +52,8 @@ class FrozenDict(dict[str, Any]):
         raise TypeError(message)
 
     __setitem__ = __delitem__ = _refuse
-    __ior__ = _refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
@@ -97,7 +97,7 @@ def clean_text(text: str) -> str:
     return text if type(text) is str else str(text)
 
 
-def freeze(value: object, *, depth: int = MAX_DEPTH) -> Any:
+def freeze(value: object, *, depth: int = MAX_DEPTH) -> Any:  # noqa: PLR0911  one return a kind
     """
     Copy a JSON value into immutable values.
 

@@ -73,8 +73,9 @@ def to_seconds(value: object, name: str = "deadline") -> float | None:
 @frozen(kw_only=True)
 class Limits:
     """
-    What one run may use. Every limit is a non-negative number, or ``None`` for no limit; 0 means
-    none at all. See :ref:`limits` and section 3.3.
+    What one run may use. See :ref:`limits` and section 3.3.
+
+    Every limit is a non-negative number, or ``None`` for no limit; 0 means none at all.
 
     Attributes:
         deadline: Seconds that the run may take, on a monotonic clock.

@@ -39,7 +39,7 @@ def limitations_of(
     found: dict[Limitation, None] = {}
     consulted: set[str] = set()
     for row in invocations:
-        limitation = _of_row(row, tools)
+        limitation = _of_row(row)
         if limitation is not None:
             found[limitation] = None
         if _asked_its_source(row):
@@ -54,7 +54,7 @@ def _asked_its_source(row: Invocation) -> bool:
     return row.code not in {InvocationCode.UNKNOWN_TOOL, InvocationCode.INVALID_ARGUMENTS}
 
 
-def _of_row(row: Invocation, tools: Sequence[str]) -> Limitation | None:
+def _of_row(row: Invocation) -> Limitation | None:
     """
     Give the limitation that one row stands for.
     """

@@ -587,7 +587,7 @@ class RunRecord:
     events: tuple[EventKind, ...] = ()
     record_saved: bool = False
     delivered: bool = False
-    trace: Trace = Trace()
+    trace: Trace = field(factory=Trace)
     schema_version: int = SCHEMA_VERSION
     extra: FrozenDict = FrozenDict()
 

@@ -89,7 +89,7 @@ class ReleaseDecision:
 
 def decide_release(
     facts: ReleaseFacts,
-    policy: ReleasePolicy = ReleasePolicy(),  # noqa: B008  frozen
+    policy: ReleasePolicy = ReleasePolicy(),
 ) -> ReleaseDecision:
     """
     Decide what may be published once a run has stopped.
@@ -176,10 +176,10 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def neutral(text: str) -> str:
-    """
+    r"""
     Quote text from outside as data: one line, inside a code span that it cannot leave.
 
-    Ordinary characters stay as they are; the dangerous ones become ``\\uXXXX``.
+    Ordinary characters stay as they are; the dangerous ones become ``\uXXXX``.
     """
     return f"`{_UNSAFE.sub(_escape, text)}`"
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from harness._records import PublicContent, RunRecord
-
 from harness._states import EventKind, PublicKind, ReleaseOutcome
 
 if TYPE_CHECKING:
     from harness.explain import Explanation
 
-__all__ = ["RunResult"]
+__all__ = ["RunResult", "events_text"]
+
+_WIDTH = 100
 
 
 @frozen
@@ -57,15 +58,15 @@ class RunResult:
         code = f" ({record.failure_code})" if record.failure_code else ""
         cause = record.stop_cause.name if record.stop_cause else "-"
         ready = sum(row.is_ready for row in record.invocations)
+        events = events_text(record.events)
+        calls = f"{used.model_attempts} model attempts, {used.tool_calls} tool calls"
         delivered = "delivered" if record.delivered else "not delivered"
         return "\n".join(
             (
                 f"run      {record.run_state.name} ({cause})",
                 f"release  {outcome.name}{fallback}{code}",
-                f"request  {record.request_status.name}, stream {events_text(record.events)}, "
-                f"{delivered}",
-                f"evidence {ready} of {len(record.invocations)} invocations ready, "
-                f"{used.model_attempts} model attempts, {used.tool_calls} tool calls",
+                f"request  {record.request_status.name}, stream {events}, {delivered}",
+                f"evidence {ready} of {len(record.invocations)} invocations ready, {calls}",
                 f"text     {_first_line(self.text) or '-'}",
             )
         )
@@ -85,4 +86,4 @@ def events_text(events: tuple[EventKind, ...]) -> str:
 
 def _first_line(text: str) -> str:
     line = text.strip().partition("\n")[0]
-    return line if len(line) <= 100 else f"{line[:97]}..."
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."

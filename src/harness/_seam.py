@@ -23,6 +23,7 @@ from harness.errors import ProviderError
 __all__ = ["Answer", "Attempt", "Batch", "Classifier", "Failure", "Seam", "Site", "classify"]
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 #: Maps a client library's exception to a failure kind, or ``None`` to leave it.
 Classifier = Callable[[BaseException], "FailureKind | None"]
@@ -98,7 +99,8 @@ def classify(error: Exception, classifier: Classifier | None = None) -> Failure:
     retry_after: float | None = None
     usage: object = None
     if isinstance(error, ProviderError):
-        kind = error.kind if isinstance(error.kind, FailureKind) else FailureKind.UNCLASSIFIED
+        given: object = error.kind
+        kind = given if isinstance(given, FailureKind) else FailureKind.UNCLASSIFIED
         retry_after = _seconds(error.retry_after)
         usage = error.usage
     else:
@@ -142,8 +144,9 @@ def _seconds(value: object) -> float | None:
 
 class Attempt:
     """
-    What a host object gets beside its argument: who is asked, how long it may take, and where to
-    report usage (sections 3.2 and 3.3).
+    What a host object gets beside its argument (sections 3.2 and 3.3).
+
+    It says who is asked and how long it may take, and takes the report of usage.
 
     Attributes:
         component: Who is asked.
@@ -214,12 +217,12 @@ def _add(earlier: object, later: object) -> object:
         return "unusable"
 
 
-class Batch(Protocol[T]):
+class Batch(Protocol[T_co]):
     """
     The steps of one batch under way.
     """
 
-    async def next(self) -> tuple[int, T] | None:
+    async def next(self) -> tuple[int, T_co] | None:
         """
         Give the next finished step as its place and result; ``None`` when none is left.
         """

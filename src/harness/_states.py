@@ -256,7 +256,7 @@ class FallbackType(Enum):
 @unique
 class RequestStatus(Enum):
     """
-    The host's database row: was the request handled safely? (section 3.11)
+    Was the request handled safely? The host's database row (section 3.11).
     """
 
     #: Not ended yet.
@@ -380,7 +380,7 @@ class Dimension(Enum):
 @unique
 class SemanticVerdict(Enum):
     """
-    Does the cited evidence support the visible conclusion? (section 3.7)
+    Does the cited evidence support the visible conclusion? Section 3.7 says what is final.
     """
 
     #: It does.

@@ -92,8 +92,7 @@ class SeamClock:
         """
         at = self._monotonic() - self._start
         # also false for NaN, so that a broken clock stands still and never runs backwards
-        if at > self._last:
-            self._last = at
+        self._last = max(self._last, at)
         return self._last
 
     def utc(self) -> datetime:
@@ -366,13 +365,30 @@ class Harness(HarnessBase):
                 was saved (section 3.1).
         """
         request = to_request(question, context, previous, conversation_id)
+        record, interrupt = self._execute(
+            request, run_id=run_id, cancel=cancel, deadline=deadline, client=client, budget=budget
+        )
+        if interrupt is not None:
+            raise interrupt
+        return RunResult(record)
+
+    def _execute(  # noqa: PLR0913  what one run may be given
+        self,
+        request: Request,
+        *,
+        run_id: str | None = None,
+        cancel: CancelToken | None = None,
+        deadline: float | None = None,
+        client: EventSink | None = None,
+        budget: Budget | None = None,
+    ) -> tuple[RunRecord, BaseException | None]:
+        """
+        Execute a run: the record that stands, and the interrupt that goes on to the caller.
+        """
         seam = SyncSeam(self._clock, self._clock.monotonic(), self._ids, self._classifier)
         run = self._prepare(seam, request, run_id, deadline, client, budget)
         with listening(cancel, run):
-            record = drive(run_flow(run))
-        if run.interrupt is not None:
-            raise run.interrupt
-        return RunResult(record)
+            return drive(run_flow(run)), run.interrupt
 
 
 def drive(coroutine: Any) -> RunRecord:
@@ -454,4 +470,5 @@ def _lexical_guard() -> SemanticGuard:
     # only here, so that a harness with a guard of its own does not load the lexicon
     from harness.guards import LexicalGuard  # noqa: PLC0415
 
-    return LexicalGuard()
+    guard: SemanticGuard = LexicalGuard()
+    return guard

@@ -259,6 +259,6 @@ def _kind_of_hint(hint: object) -> tuple[str, ...]:
         return KINDS
     if hint is type(None):
         return ("null",)
-    plain = typing.get_origin(hint) or hint
-    kind = _KIND_OF_TYPE.get(plain)  # type: ignore[call-overload]
+    plain: Any = typing.get_origin(hint) or hint
+    kind = _KIND_OF_TYPE.get(plain)
     return () if kind is None else (kind,)

@@ -3,7 +3,8 @@ What a host and its models hand over: frozen values, copied and repaired on arri
 
 1. Whatever is wrong with a value raises :class:`MalformedOutputError` in its constructor; raised
    inside a host object, that is an ``INVALID_OUTPUT`` of the component (section 3.2).
-2. :class:`Usage` is the exception: it is judged on arrival, so that a failed attempt keeps its kind.
+2. :class:`Usage` is the exception: it is judged on arrival, so that a failed attempt keeps its
+   own kind.
 3. Arguments that are no JSON are kept as *refused* on the call, so that they end as an
    ``INVALID_ARGUMENTS`` row and not as the end of the run (section 3.5).
 """
@@ -174,6 +175,10 @@ def _intent(value: object) -> Intent:
     return value
 
 
+def _route_missing(value: object) -> tuple[str, ...]:
+    return clean_names(value, "Route.missing_context")
+
+
 @frozen
 class Route:
     """
@@ -181,17 +186,14 @@ class Route:
 
     Attributes:
         intent: Diagnosis or general.
-        missing_context: Names of context that the diagnosis needs and the request lacks; ignored
-            for a general request.
+        missing_context: Names of context that an answer needs and the request lacks.
 
     Raises:
         MalformedOutputError: The intent is no member, or a name is no text.
     """
 
     intent: Intent = field(converter=_intent)
-    missing_context: tuple[str, ...] = field(
-        default=(), converter=lambda value: clean_names(value, "Route.missing_context")
-    )
+    missing_context: tuple[str, ...] = field(default=(), converter=_route_missing)
 
 
 def _scope(value: object) -> FrozenDict:
@@ -288,6 +290,10 @@ def _quote(value: object) -> str | None:
     return None if value is None else _text(value, "Citation.quote")
 
 
+def _invocation_id(value: object) -> str:
+    return _text(value, "Citation.invocation_id")
+
+
 @frozen
 class Citation:
     """
@@ -302,7 +308,7 @@ class Citation:
         MalformedOutputError: One of them has another type.
     """
 
-    invocation_id: str = field(converter=lambda value: _text(value, "Citation.invocation_id"))
+    invocation_id: str = field(converter=_invocation_id)
     fact_id: int | None = field(default=None, converter=_fact_id)
     quote: str | None = field(default=None, converter=_quote)
 
@@ -322,6 +328,10 @@ def _claim_text(value: object) -> str:
     return text
 
 
+def _claim_citations(value: object) -> tuple[Citation, ...]:
+    return _citations(value, "Claim.citations")
+
+
 @frozen
 class Claim:
     """
@@ -336,9 +346,7 @@ class Claim:
     """
 
     text: str = field(converter=_claim_text)
-    citations: tuple[Citation, ...] = field(
-        default=(), converter=lambda value: _citations(value, "Claim.citations")
-    )
+    citations: tuple[Citation, ...] = field(default=(), converter=_claim_citations)
 
 
 def _conclusion(value: object) -> str | None:
@@ -354,6 +362,18 @@ def _claims(value: object) -> tuple[Claim, ...]:
         if type(claim) is not Claim:
             raise MalformedOutputError("DiagnosisDraft.claims", claim, "a Claim")
     return claims
+
+
+def _draft_citations(value: object) -> tuple[Citation, ...]:
+    return _citations(value, "DiagnosisDraft.citations")
+
+
+def _recommendations(value: object) -> tuple[str, ...]:
+    return _texts(value, "DiagnosisDraft.recommendations")
+
+
+def _draft_missing(value: object) -> tuple[str, ...]:
+    return clean_names(value, "DiagnosisDraft.missing_context")
 
 
 @frozen
@@ -374,22 +394,20 @@ class DiagnosisDraft:
     """
 
     conclusion: str | None = field(converter=_conclusion)
-    citations: tuple[Citation, ...] = field(
-        default=(), converter=lambda value: _citations(value, "DiagnosisDraft.citations")
-    )
+    citations: tuple[Citation, ...] = field(default=(), converter=_draft_citations)
     claims: tuple[Claim, ...] = field(default=(), converter=_claims)
-    recommendations: tuple[str, ...] = field(
-        default=(), converter=lambda value: _texts(value, "DiagnosisDraft.recommendations")
-    )
-    missing_context: tuple[str, ...] = field(
-        default=(), converter=lambda value: clean_names(value, "DiagnosisDraft.missing_context")
-    )
+    recommendations: tuple[str, ...] = field(default=(), converter=_recommendations)
+    missing_context: tuple[str, ...] = field(default=(), converter=_draft_missing)
 
 
 def _progress(value: object) -> Progress:
     if not isinstance(value, Progress):
         raise MalformedOutputError("ProgressStatement.state", value, "a Progress member")
     return value
+
+
+def _fact_refs(value: object) -> tuple[str, ...]:
+    return _texts(value, "ProgressStatement.facts")
 
 
 @frozen
@@ -407,9 +425,7 @@ class ProgressStatement:
     """
 
     state: Progress = field(converter=_progress)
-    facts: tuple[str, ...] = field(
-        default=(), converter=lambda value: _texts(value, "ProgressStatement.facts")
-    )
+    facts: tuple[str, ...] = field(default=(), converter=_fact_refs)
 
 
 @frozen

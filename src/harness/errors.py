@@ -250,7 +250,7 @@ class IllegalCombinationError(HarnessError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.what}: {_names(self.found)} cannot occur; allowed: " + ", ".join(
-            _names(pair) for pair in self.allowed
+            _names(pair if isinstance(pair, tuple) else (pair,)) for pair in self.allowed
         )
 
 

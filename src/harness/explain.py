@@ -13,13 +13,15 @@ from typing import Any
 from attrs import frozen
 
 from harness._json import canonical
-from harness._records import BudgetUse, Invocation, RunRecord
+from harness._records import Invocation, RunRecord
 from harness._release import limitation_text
 from harness._result import events_text
 from harness._states import AttemptOutcome, PublicKind, RunState
 from harness.errors import InvalidArgumentError
 
 __all__ = ["Explanation", "Section", "explain"]
+
+_DIMENSIONS = ("model_attempts", "tool_calls", "tokens", "evidence_bytes", "cost")
 
 
 @frozen
@@ -169,7 +171,8 @@ def _records(record: RunRecord) -> Iterator[str]:
     if not record.invocations:
         yield "none"
     for row in record.invocations:
-        yield f"{row.invocation_id}: scope {canonical(row.scope)}, {row.byte_count} bytes{_cut(row)}"
+        scope = canonical(row.scope)
+        yield f"{row.invocation_id}: scope {scope}, {row.byte_count} bytes{_cut(row)}"
 
 
 def _cut(row: Invocation) -> str:
@@ -184,9 +187,7 @@ def _cut(row: Invocation) -> str:
 
 def _budget(record: RunRecord) -> Iterator[str]:
     used, limits = record.used, record.limits
-    for name in BudgetUse.__slots__:
-        if name.startswith("_") or name == "unknown_usage":
-            continue
+    for name in _DIMENSIONS:
         limit = getattr(limits, name)
         yield f"{name}: {getattr(used, name)} of {'no limit' if limit is None else limit}"
     yield f"attempts with unknown usage: {used.unknown_usage}"

@@ -49,9 +49,12 @@ def test_a_file_of_another_shape_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_deploy_names_what_it_changed() -> None:
     """The history line holds each changed setting with both values, and not the version."""
     after = evolve(CONFIG, version="1.1.0", pool_size=1, fraud_check_ms=30)
-    assert describe_changes(CONFIG, after) == "pool_size 2 -> 1, fraud_check_ms 0 -> 30"
+    assert (
+        describe_changes(CONFIG, after)
+        == "changed pool_size from 2 to 1, fraud_check_ms from 0 to 30"
+    )
 
 
 def test_a_deploy_that_changed_nothing_says_so() -> None:
     """A new version alone is no change of the settings."""
-    assert describe_changes(CONFIG, evolve(CONFIG, version="1.1.0")) == "none"
+    assert describe_changes(CONFIG, evolve(CONFIG, version="1.1.0")) == "changed no setting"

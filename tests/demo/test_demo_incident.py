@@ -41,7 +41,11 @@ def _time(line: str) -> datetime:
 
 def test_the_pool_really_ran_out(incident: Incident) -> None:
     """Every payment that a client saw fail stands in the log as an exhausted pool, and no other."""
-    exhausted = [line for line in _lines(incident) if "ERROR connection pool exhausted" in line]
+    exhausted = [
+        line
+        for line in _lines(incident)
+        if "ERROR payment refused because the connection pool is exhausted" in line
+    ]
     assert len(exhausted) == incident.burst.exhausted > 0
     assert all("size=5 in_use=5" in line for line in exhausted)
     assert sum("status=503" in line for line in _lines(incident)) == incident.burst.exhausted
@@ -73,8 +77,10 @@ def test_the_metrics_show_the_waiting(incident: Incident) -> None:
 def test_the_deploys_name_the_cause(incident: Incident) -> None:
     """The history holds both deploys, and the second says what it changed."""
     first, second = incident.deploys.read_text().splitlines()
-    assert first.endswith('version=2.3.1 changed="first release"')
-    assert second.endswith('version=2.4.0 changed="pool_size 20 -> 5, fraud_check_ms 0 -> 300"')
+    assert first.endswith(" deployed payment-service version=2.3.1: first release")
+    assert second.endswith(
+        "version=2.4.0: changed pool_size from 20 to 5, fraud_check_ms from 0 to 300"
+    )
     assert incident.started <= incident.deployed <= incident.ended
 
 
@@ -108,7 +114,7 @@ def test_two_incidents_at_once_do_not_mix(tmp_path: Path) -> None:
     assert threading.active_count() == before
     for incident in made:
         text = incident.log.read_text()
-        assert text.count("connection pool exhausted") == incident.burst.exhausted > 0
+        assert text.count("pool is exhausted") == incident.burst.exhausted > 0
 
 
 def test_a_second_incident_in_a_folder_is_refused(tmp_path: Path) -> None:

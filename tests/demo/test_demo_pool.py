@@ -88,7 +88,7 @@ def test_an_exhausted_pool_refuses_after_the_timeout() -> None:
         pass
     assert gate.now == 0.1
     assert str(refused.value) == (
-        "connection pool exhausted: size=1 in_use=1 waiting=1 waited_ms=100"
+        "the connection pool is exhausted: size=1 in_use=1 waiting=1 waited_ms=100"
     )
     assert pool.snapshot().timeouts == 1
     assert pool.snapshot().waiting == 0

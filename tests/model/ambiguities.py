@@ -13,13 +13,12 @@ class Ambiguity(NamedTuple):
 
 
 AMBIGUITIES: Final[dict[str, Ambiguity]] = {
-    # -- routing ---------------------------------------------------------------------------------
     "GENERAL_WITH_MISSING_CONTEXT": Ambiguity(
         "3.4, 6",
-        "a GENERAL request needs none. Missing context, found by this check or by the router, ends "
-        "the run safely / refuses: a reply with missing context",
-        "the router says GENERAL and names missing context: MISSING_REQUIRED_CONTEXT (the sentence "
-        "makes no exception, and 6 says that such a run ends earlier)",
+        "a GENERAL request needs none. Missing context, found by this check or by the router, "
+        "ends the run safely / refuses: a reply with missing context",
+        "the router says GENERAL and names missing context: MISSING_REQUIRED_CONTEXT (the "
+        "sentence makes no exception, and 6 says that such a run ends earlier)",
         "GENERAL needs none: what the router names is ignored, the responder answers",
     ),
     "BLANK_REPLY": Ambiguity(
@@ -28,36 +27,41 @@ AMBIGUITIES: Final[dict[str, Ambiguity]] = {
         "it is a reply like any other",
         "INVALID_OUTPUT, so RESPONDER_UNAVAILABLE",
     ),
-    # -- lifecycle -------------------------------------------------------------------------------
     "CLIENT_GONE_AT_A_DEADLINE_OF_ZERO": Ambiguity(
         "3.1, 3.10",
-        "a cancel that comes after the deadline has passed is a time-out, even where nobody had "
-        "noticed yet / a client that goes away before the terminal state is a cancel",
-        "deadline_ms 0 and a client that leaves at METADATA or STATUS: DEADLINE_EXCEEDED (expired "
-        "already when it left), nothing delivered",
+        "a cancel that comes after the deadline has passed is a time-out, even where nobody had"
+        " noticed yet / a client that goes away before the terminal state is a cancel",
+        "deadline_ms 0 and a client that leaves at METADATA or STATUS: DEADLINE_EXCEEDED "
+        "(expired already when it left), nothing delivered",
         "CLIENT_DISCONNECTED",
     ),
     "INTERRUPT_WHEN_ALREADY_OVER": Ambiguity(
         "3.1",
-        "every BaseException ends the run as CANCELLED / INTERRUPTED / the first terminal state "
-        "wins; the earlier instant wins",
-        "a step that raises KeyboardInterrupt after the deadline passed, or after a cancel, during "
-        "its call: the earlier instant (DEADLINE_EXCEEDED, CANCELLED_BY_CALLER) wins",
+        "every BaseException ends the run as CANCELLED / INTERRUPTED / the first terminal state"
+        " wins; the earlier instant wins",
+        "a step that raises KeyboardInterrupt after the deadline passed, or after a cancel, "
+        "during its call: the earlier instant (DEADLINE_EXCEEDED, CANCELLED_BY_CALLER) wins",
         "INTERRUPTED",
     ),
     "CANCEL_AND_INTERRUPT": Ambiguity(
         "FORMAT cancel, interrupt",
-        "the caller cancels at the start of that call / that call raises KeyboardInterrupt, at once",
+        "the caller cancels at the start of that call / that call raises KeyboardInterrupt, at "
+        "once",
         "both on one call: the cancel at its start is first, CANCELLED_BY_CALLER",
         "INTERRUPTED",
     ),
-    # -- budget ----------------------------------------------------------------------------------
     "USAGE_EMPTY": Ambiguity(
         "3.3",
-        "usage that is missing as a whole counts as unknown; an absent field of a reported usage "
-        "is 0",
+        "usage that is missing as a whole counts as unknown; an absent field of a reported "
+        "usage is 0",
         "usage {} is reported, with every field absent: 0 and known",
         "unknown",
+    ),
+    "USAGE_NULL": Ambiguity(
+        "3.3, FORMAT",
+        "absent: unknown / usage: {...}",
+        "usage null is the same as no usage: unknown, and the attempt succeeds",
+        "a malformed scenario",
     ),
     "USAGE_NO_OBJECT": Ambiguity(
         "3.3, FORMAT",
@@ -91,10 +95,10 @@ AMBIGUITIES: Final[dict[str, Ambiguity]] = {
     ),
     "SATURATE_WITHOUT_ROOM": Ambiguity(
         "3.3, 3.6",
-        "before each turn, collection saturates if no more than the reserve is left / tool_calls 0 "
-        "/ model_attempts running out ends the run",
-        "saturation is looked at before the attempt is reserved: the run ends BUDGET_EXHAUSTED with "
-        "collection SATURATED, BUDGET_LIMIT_REACHED, though no turn could be made",
+        "before each turn, collection saturates if no more than the reserve is left / "
+        "tool_calls 0 / model_attempts running out ends the run",
+        "saturation is looked at before the attempt is reserved: the run ends BUDGET_EXHAUSTED "
+        "with collection SATURATED, BUDGET_LIMIT_REACHED, though no turn could be made",
         "the attempt is reserved first: the run ends with COLLECTING and no stop reason",
     ),
     "THRESHOLD_OF_ZERO": Ambiguity(
@@ -103,22 +107,22 @@ AMBIGUITIES: Final[dict[str, Ambiguity]] = {
         "no_gain 0 and violations 0: the first NO_GAIN or violation reaches the limit (as 1 does)",
         "reached from the start: saturated before the first turn",
     ),
-    # -- collection ------------------------------------------------------------------------------
     "SATURATED_WITHIN_BATCH": Ambiguity(
         "3.3",
         "as soon as the limit is reached, or a requested batch does not fit whole, collection "
         "becomes SATURATED / an admitted batch runs to its end",
-        "a run that ends in the middle of the batch that spends the last tool call (or does not "
-        "fit, or reaches evidence_bytes) leaves COLLECTING and no stop reason: reasons are looked "
-        "at when a batch has ended",
+        "a run that ends in the middle of the batch that spends the last tool call (or does not"
+        " fit, or reaches evidence_bytes) leaves COLLECTING and no stop reason: reasons are "
+        "looked at when a batch has ended",
         "SATURATED, BUDGET_LIMIT_REACHED from the moment of admission",
     ),
     "SPENT_AND_WITHOUT_GAIN": Ambiguity(
         "3.6",
         "Where several reasons hold at once, the first of: PROGRESS_PROTOCOL_VIOLATED, "
         "INFORMATION_SATURATED, BUDGET_LIMIT_REACHED",
-        "a batch that spends the last tool call (or does not fit, or reaches evidence_bytes) and is "
-        "the last allowed NO_GAIN: at its end both hold, INFORMATION_SATURATED (so STOP_IGNORED)",
+        "a batch that spends the last tool call (or does not fit, or reaches evidence_bytes) "
+        "and is the last allowed NO_GAIN: at its end both hold, INFORMATION_SATURATED (so "
+        "STOP_IGNORED)",
         "the budget ran out first, at admission: BUDGET_LIMIT_REACHED (so BUDGET_EXHAUSTED)",
     ),
     "EMPTY_CALLS_BESIDE_DRAFT": Ambiguity(
@@ -130,11 +134,10 @@ AMBIGUITIES: Final[dict[str, Ambiguity]] = {
     "COLLECTION_STATE_OF_A_LARGE_DRAFT": Ambiguity(
         "3.6, 3.7",
         "A draft leads to RELEASE / Too large: RESULT_TOO_LARGE",
-        "a draft that is too large is a draft: RELEASE (a malformed one is INVALID_OUTPUT, no draft: "
-        "the state stays)",
+        "a draft that is too large is a draft: RELEASE (a malformed one is INVALID_OUTPUT, no "
+        "draft: the state stays)",
         "the state stays as it was",
     ),
-    # -- tools -----------------------------------------------------------------------------------
     "WHOLE_NUMBER_FOR_FLOAT": Ambiguity(
         "3.5, FORMAT tool_parameters",
         "arguments that the tool's declared parameters refuse",
@@ -149,22 +152,22 @@ AMBIGUITIES: Final[dict[str, Ambiguity]] = {
     ),
     "TOOL_MALFORMED_BUT_USABLE": Ambiguity(
         "3.5, FORMAT",
-        "returns that value where a proper result was due / text, an iterable of texts or facts, "
-        "or nothing is projected by itself",
+        "returns that value where a proper result was due / text, an iterable of texts or "
+        "facts, or nothing is projected by itself",
         "malformed text, list of texts or null of a tool is projected by itself",
         "PROJECTION_FAILED like every other malformed value",
     ),
     "HOW_RESULTS_ARE_MEASURED": Ambiguity(
         "3.5, FORMAT",
         "bytes of its UTF-8/JSON encoding",
-        "text by its UTF-8 bytes, all else as compact UTF-8 JSON of the raw value (for a facts step: "
-        "of the list of facts as written)",
+        "text by its UTF-8 bytes, all else as compact UTF-8 JSON of the raw value (for a facts "
+        "step: of the list of facts as written)",
         "any other measure: only results far from the limit are predicted surely",
     ),
     "BLANKS_AND_FACTS_PER_RESULT": Ambiguity(
         "3.5",
-        "More facts than the bounds allow are cut / facts are numbered from 1 after blank ones were "
-        "dropped",
+        "More facts than the bounds allow are cut / facts are numbered from 1 after blank ones "
+        "were dropped",
         "blank facts are dropped before they are counted against facts_per_result",
         "the bound is applied first",
     ),
@@ -176,10 +179,10 @@ AMBIGUITIES: Final[dict[str, Ambiguity]] = {
     ),
     "ERROR_RECORD_NOT_STORED": Ambiguity(
         "3.5",
-        "A failed save or read-back marks its own invocation ERROR + ERROR too / codes of an ERROR "
-        "row",
-        "the record of an invocation that had failed already (or was too large) cannot be saved: "
-        "code STORE_FAILED, cause STORE_UNTRUSTED",
+        "A failed save or read-back marks its own invocation ERROR + ERROR too / codes of an "
+        "ERROR row",
+        "the record of an invocation that had failed already (or was too large) cannot be "
+        "saved: code STORE_FAILED, cause STORE_UNTRUSTED",
         "it keeps its first code, and RESULT_TOO_LARGE stays the cause",
     ),
     "BYTES_OF_A_FAILED_READ_BACK": Ambiguity(
@@ -190,15 +193,15 @@ AMBIGUITIES: Final[dict[str, Ambiguity]] = {
     ),
     "LOADS_AFTER_THE_READ_BACKS": Ambiguity(
         "3.5, 3.7, 3.8, FORMAT canonical_store",
-        "the guard reads the canonical records from the store / the snapshot is read back / keyed "
-        "by invocation number",
+        "the guard reads the canonical records from the store / the snapshot is read back / "
+        "keyed by invocation number",
         "after the read-backs: each check loads every distinct cited record once, the snapshot "
-        "every READY record once (also for a report, not for CANCELLED or broken trust); a fault in "
-        "the guard is STORE_UNTRUSTED, in the snapshot the cause stays and the release fails (run "
-        "state SUCCESS becomes FAILED: no other pair is legal, even for REPORT_APPROVED)",
+        "every READY record once (also for a report, not for CANCELLED or broken trust); a "
+        "fault in the guard is STORE_UNTRUSTED, in the snapshot the cause stays and the release"
+        " fails (run state SUCCESS becomes FAILED: no other pair is legal, even for "
+        "REPORT_APPROVED)",
         "any other number of loads per step",
     ),
-    # -- draft and gates -------------------------------------------------------------------------
     "HOW_DRAFTS_ARE_MEASURED": Ambiguity(
         "3.7",
         "Too large: RESULT_TOO_LARGE",
@@ -219,8 +222,8 @@ AMBIGUITIES: Final[dict[str, Ambiguity]] = {
     ),
     "REPAIRED_TO_NO_CONCLUSION": Ambiguity(
         "3.7",
-        "conclusion=None is the protocol's way to say no conclusion / returns a new draft, which is "
-        "checked again",
+        "conclusion=None is the protocol's way to say no conclusion / returns a new draft, "
+        "which is checked again",
         "a repaired draft without conclusion is NO_CONCLUSION (or MISSING_REQUIRED_CONTEXT)",
         "a failed repair: EVIDENCE_REJECTED",
     ),
@@ -228,8 +231,8 @@ AMBIGUITIES: Final[dict[str, Ambiguity]] = {
         "3.7",
         "Every violation is named with its kind",
         "each citation is named with the first rule that it breaks, in the order of the text",
-        "with every rule that it breaks (an errored invocation cited with a fact: NOT_READY and "
-        "UNKNOWN_FACT)",
+        "with every rule that it breaks (an errored invocation cited with a fact: NOT_READY and"
+        " UNKNOWN_FACT)",
     ),
     "FACT_BELOW_ONE": Ambiguity(
         "3.7",
@@ -243,7 +246,6 @@ AMBIGUITIES: Final[dict[str, Ambiguity]] = {
         "a quote of one space that stands in the fact is a quote",
         "blank is empty: QUOTE_MISMATCH",
     ),
-    # -- release and publishing ------------------------------------------------------------------
     "STREAM_OF_AN_UNOPENED_RUN": Ambiguity(
         "3.10",
         "the run is opened in the run store before METADATA; one STATUS follows METADATA at once",
@@ -265,16 +267,16 @@ AMBIGUITIES: Final[dict[str, Ambiguity]] = {
     ),
     "CANCELLED_WITHOUT_A_RECORD": Ambiguity(
         "3.10",
-        "If saving fails nothing but a failure is published / a cancelled run whose client is still "
-        "there gets DONE(CANCELLED) alone",
+        "If saving fails nothing but a failure is published / a cancelled run whose client is "
+        "still there gets DONE(CANCELLED) alone",
         "cancelled, and finish raises: DONE(CANCELLED) alone, release CANCELLED (a legal pair)",
         "the stream closes without DONE",
     ),
     "RECORD_SAVED_WHEN_LOST": Ambiguity(
         "3.10",
         "run returns the stored record",
-        "finish lost: record_saved is true (the returned record is the stored one); what the stored "
-        "record holds beside its ending is not predicted",
+        "finish lost: record_saved is true (the returned record is the stored one); what the "
+        "stored record holds beside its ending is not predicted",
         "false: this process saved nothing",
     ),
 }

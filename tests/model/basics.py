@@ -5,10 +5,11 @@ from __future__ import annotations
 import builtins
 import json
 import math
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from tests.model.checks import Json
+from tests.model.vocabulary import Json
 
 #: Section 3.2: attempts per call, and the kinds that are retried.
 ATTEMPTS: Final = {"router": 2, "semantic_guard": 2}
@@ -33,11 +34,15 @@ class EndedError(Exception):
 
 
 class Fact(NamedTuple):
+    """One fact of a record, and whether it was new evidence."""
+
     text: str
     is_new: bool
 
 
 class Row(NamedTuple):
+    """One finished invocation."""
+
     tool: str
     scope: Json
     status: str
@@ -50,11 +55,18 @@ def arrived(text: str) -> str:
     return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
 
 
+def texts_of(facts: Iterable[Any]) -> list[str]:
+    """Return the texts of scripted facts."""
+    return [fact if isinstance(fact, str) else fact["text"] for fact in facts]
+
+
 def size_of(text: str) -> int:
+    """Return the UTF-8 bytes of a text."""
     return len(arrived(text).encode())
 
 
 def is_blank(text: str) -> bool:
+    """Whether a text holds nothing but white space."""
     return not text.strip()
 
 
@@ -68,6 +80,7 @@ def is_strict(value: object) -> bool:
 
 
 def is_number(value: object) -> bool:
+    """Whether a value counts something: finite, not negative, no bool."""
     return (
         isinstance(value, int | float)
         and not isinstance(value, bool)
@@ -90,6 +103,7 @@ def cost_of(value: object) -> Decimal | None:
 
 
 def accepts_kind(kind: str, value: object) -> bool:
+    """Whether a declared parameter accepts an argument."""
     if kind == "bool":
         return isinstance(value, bool)
     if isinstance(value, bool):

@@ -14,8 +14,10 @@ from tests.model.basics import (
     cost_of,
     is_number,
     raised_kind,
+    texts_of,
 )
-from tests.model.checks import Json, MalformedScenario
+from tests.model.checks import MalformedScenario
+from tests.model.vocabulary import Json
 
 
 class Calls:
@@ -48,6 +50,7 @@ class Calls:
         return name in self.alternatives
 
     def expired(self) -> bool:
+        """Whether the deadline has passed."""
         deadline = self.limits.get("deadline_ms")
         return deadline is not None and self.now >= deadline
 
@@ -59,6 +62,7 @@ class Calls:
             raise EndedError("DEADLINE_EXCEEDED")
 
     def next_step(self, steps: list[Json], name: str) -> Json:
+        """Take the next scripted step."""
         position = self.taken.get(name, 0)
         self.taken[name] = position + 1
         if position < len(steps):
@@ -69,8 +73,25 @@ class Calls:
 
     def attempt(self, component: str, name: str, steps: list[Json], number: int) -> Json:
         """Make one call outward; return its step if it was not late and not interrupted."""
-        here = f"{component}:{number}"
         self.trace.append("ATTEMPT_STARTED")
+        self.start_of_call(component, f"{component}:{number}")
+        step = self.next_step(steps, name)
+        self.now += step.get("takes_ms", 0)
+        self.remember(step)
+        if component != "tool":
+            self.settle(step)
+        interrupts = "raise" in step and raised_kind(step["raise"]) is None
+        is_late = self.cancelled or self.expired()
+        if is_late and not {"fail", "raise"} & set(step):
+            self.trace.append("LATE_RESULT_DISCARDED")
+        if not (interrupts and is_late and self.alt("INTERRUPT_WHEN_ALREADY_OVER")):
+            self.active()
+        if interrupts:
+            raise EndedError("INTERRUPTED")
+        return step
+
+    def start_of_call(self, component: str, here: str) -> None:
+        """Let the caller cancel, or the call be interrupted, where the scenario says so."""
         if self.scenario.get("cancel", {}).get("during") == here:
             self.cancelled = True
         if self.scenario.get("interrupt", {}).get("during") == here:
@@ -79,37 +100,31 @@ class Calls:
             if self.cancelled and not self.alt("CANCEL_AND_INTERRUPT"):
                 raise EndedError("CANCELLED_BY_CALLER")
             raise EndedError("INTERRUPTED")
-        step = self.next_step(steps, name)
-        self.now += step.get("takes_ms", 0)
+
+    def remember(self, step: Json) -> None:
+        """Remember what was said and must not become public by itself."""
         if "message" in step:
             self.secrets.append(step["message"])
         if "draft" in step:
             self.drafts.append(step["draft"])
-        self.secrets += self.texts(step.get("facts", []))
-        if component != "tool":
-            self.settle(step)
-        interrupts = "raise" in step and raised_kind(step["raise"]) is None
-        late = self.cancelled or self.expired()
-        if late and not interrupts and not {"fail", "raise"} & set(step):
-            self.trace.append("LATE_RESULT_DISCARDED")
-        if interrupts and late and self.alt("INTERRUPT_WHEN_ALREADY_OVER"):
-            raise EndedError("INTERRUPTED")
-        self.active()
-        if interrupts:
-            raise EndedError("INTERRUPTED")
-        return step
+        self.secrets += texts_of(step.get("facts", []))
 
     def settle(self, step: Json) -> None:
         """Section 3.3: count what the attempt used, as far as it is known."""
         usage = step.get("usage")
-        is_known = usage is not None and self.is_usage(usage)
-        if not is_known or (usage == {} and self.alt("USAGE_EMPTY")):
+        if usage is None and "usage" in step:
+            self.alt("USAGE_NULL")
+        if usage is None or not self.is_usage(usage) or self.is_void(usage):
             self.unknown_usage += 1
             return
         self.tokens += (usage.get("input_tokens") or 0) + (usage.get("output_tokens") or 0)
         cost = cost_of(usage.get("cost"))
         assert cost is not None
         self.cost += cost
+
+    def is_void(self, usage: Json) -> bool:
+        """Whether a usage without a field counts as no usage."""
+        return usage == {} and self.alt("USAGE_EMPTY")
 
     def is_usage(self, usage: object) -> bool:
         """Whether a reported usage is a usable one."""
@@ -172,5 +187,6 @@ class Calls:
         return step, kind
 
     def count(self, component: str) -> None:
+        """Count an attempt of a component."""
         name = NAMES[component]
         self.attempts[name] = self.attempts.get(name, 0) + 1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.model.basics import EndedError
-from tests.model.checks import Json
 from tests.model.drafts import Drafts
+from tests.model.vocabulary import Json
 
 
 class Collecting(Drafts):
@@ -51,12 +51,14 @@ class Collecting(Drafts):
         return draft
 
     def saturate(self, reason: str) -> None:
+        """Stop collecting, for a reason."""
         self.collection = "SATURATED"
         self.stop_reason = reason
         if reason != "BUDGET_LIMIT_REACHED":
             self.trace.append("COLLECTION_SATURATED")
 
     def reached(self, name: str, used: int) -> bool:
+        """Whether a count has reached its limit."""
         limit = self.limits.get(name)
         return limit is not None and used >= limit
 
@@ -100,6 +102,7 @@ class Collecting(Drafts):
                 del self.trace[position]
 
     def is_turn(self, step: Json) -> bool:
+        """Whether a turn asks for calls or gives a draft, and not both."""
         if {"fail", "raise", "malformed"} & set(step):
             return True
         if "draft" in step:
@@ -139,6 +142,7 @@ class Collecting(Drafts):
                 return
 
     def names_new_evidence(self, names: list[str]) -> bool:
+        """Whether a claim names a fact of the last batch that is new evidence."""
         assert self.last_batch is not None
         return any(
             fact.is_new and f"@{number}.{k}" in names

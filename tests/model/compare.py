@@ -14,8 +14,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tests.model.checks import Json
 from tests.model.oracle import simulate
+from tests.model.vocabulary import Json
 
 
 def _is_subsequence(codes: list[str], trace: list[str]) -> bool:
@@ -31,7 +31,8 @@ def _events(value: str | list[str]) -> list[str]:
 
 def _public(expected: Json, found: Json) -> list[str]:
     text = found.get("text") or ""
-    wrong = [key for key in ("kind", "code") if key in expected and expected[key] != found.get(key)]
+    named: list[str] = ["kind", "code"]
+    wrong = [key for key in named if key in expected and expected[key] != found.get(key)]
     wrong += [f"lacks {part!r}" for part in expected.get("contains", []) if part not in text]
     wrong += [f"shows {part!r}" for part in expected.get("excludes", []) if part in text]
     return wrong

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from tests.model.basics import EndedError, is_blank, size_of
-from tests.model.checks import Json
 from tests.model.tools import Tools
+from tests.model.vocabulary import Json
 
 
 class Drafts(Tools):
@@ -28,6 +28,7 @@ class Drafts(Tools):
         return is_legal
 
     def is_oversized(self, draft: Json) -> bool:
+        """Compare a draft with its limit, where the ways to measure agree."""
         limit = self.limits.get("draft_bytes")
         if limit is None:
             return False
@@ -38,10 +39,11 @@ class Drafts(Tools):
         cited = len(draft.get("citations", [])) + sum(len(c.get("citations", [])) for c in claims)
         high = len(json.dumps(draft)) + 100 * (cited + 1)
         if (low > limit) != (high > limit) and self.alt("HOW_DRAFTS_ARE_MEASURED"):
-            return size <= limit
-        return size > limit
+            return bool(size <= limit)
+        return bool(size > limit)
 
     def conclude(self, draft: Json) -> None:
+        """End the run here if the draft concludes nothing."""
         if is_blank(draft["conclusion"] or ""):
             self.missing = list(draft.get("missing_context", []))
             if self.missing:

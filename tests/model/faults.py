@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.model.checks import KINDS, Json
 from tests.model.runs import BLANKS, TEXTS, GoodRun
+from tests.model.vocabulary import KINDS, Json
 
 RETRYABLE: Final = ("TIMEOUT", "TRANSPORT", "RATE_LIMITED", "INVALID_OUTPUT")
 ERRORS: Final = (
@@ -23,7 +23,7 @@ ERRORS: Final = (
     ("SystemExit", 1),
     ("GeneratorExit", 1),
 )
-SECRET: Final = "token=s3cr3t /etc/passwd timeout"
+MESSAGE: Final = "token=s3cr3t /etc/passwd timeout"
 
 
 class FaultyRun(GoodRun):
@@ -37,11 +37,12 @@ class FaultyRun(GoodRun):
         if what < 8:  # A third.
             step: Json = {"raise": self.weighted(ERRORS)}
             if self.chance(60):
-                step["message"] = SECRET
+                step["message"] = MESSAGE
             return step
         return {"malformed": self.pick(7, {"verdict": "SUPPORTED"}, {"conclusion": 5}, [1, 2])}
 
     def router(self) -> None:
+        """Let the router fail once or twice."""
         scenario = self.scenario
         first = self.failing()
         route: Json = {"intent": "DIAGNOSIS"}
@@ -51,16 +52,16 @@ class FaultyRun(GoodRun):
             scenario.pop("responder", None)
 
     def general(self) -> None:
+        """Ask for no diagnosis."""
         scenario = self.scenario
         scenario["router"] = [{"intent": "GENERAL"}]
         if self.chance(4):
             scenario["router"][0]["missing_context"] = ["tenant"]
-        scenario["responder"] = [
-            self.pick({"reply": "Hello."}, {"reply": "Hello."}, self.failing())
-        ]
+        scenario["responder"] = [self.pick(*[{"reply": "Hello."}] * 2, self.failing())]
         scenario["required_context"] = self.pick([], ["service", "tenant"])
 
     def context(self) -> None:
+        """Leave required context out."""
         if self.chance(50):
             self.scenario["required_context"] = self.pick(["service", "time_range"], ["tenant"])
             context = self.pick({}, {"service": " "}, {"service": "payment"}, {"time_range": ""})
@@ -78,18 +79,22 @@ class FaultyRun(GoodRun):
         return self.agent[-1].get("draft") or self.draft()
 
     def null_draft(self, missing: list[str]) -> None:
+        """Draft without a conclusion."""
         draft = self.last_draft()
         draft["conclusion"] = self.pick(None, None, "  ")
         draft["missing_context"] = missing
 
     def no_conclusion(self) -> None:
+        """Draft neither a conclusion nor what is missing."""
         self.null_draft([])
 
     def agent_fails(self) -> None:
+        """Let one agent turn fail."""
         at = self.rng.randrange(len(self.agent))
         self.agent[at] = self.failing()
 
     def illegal_turn(self) -> None:
+        """Make one turn illegal: both, neither, or a blank claim."""
         at = self.rng.randrange(len(self.agent))
         turn = self.agent[at]
         if not {"calls", "draft"} & set(turn):
@@ -108,6 +113,7 @@ class FaultyRun(GoodRun):
             draft["claims"].append({"text": self.pick(*BLANKS), "citations": [self.citation()]})
 
     def tool_fails(self) -> None:
+        """Let tools fail, find nothing, or return odd values."""
         for _ in range(self.pick(1, 1, 2)):
             steps = [steps for steps in self.tools.values() if steps]
             if not steps:
@@ -125,6 +131,7 @@ class FaultyRun(GoodRun):
             )
 
     def bad_call(self) -> None:
+        """Call an unknown tool, or a known one with bad arguments."""
         if not self.calls:
             return
         call = self.pick(*self.calls)
@@ -164,6 +171,7 @@ class FaultyRun(GoodRun):
             self.ignore_stop()
 
     def ignore_stop(self) -> None:
+        """Ask for more batches where a draft was planned."""
         draft = self.agent.pop()
         for _ in range(self.pick(1, 2, 3)):
             self.batch()
@@ -190,6 +198,7 @@ class FaultyRun(GoodRun):
             self.deadline()
 
     def budget(self) -> None:
+        """Tighten one budget or two."""
         self.distinguish()
         for _ in range(self.pick(1, 1, 2)):
             self.pick(
@@ -204,31 +213,38 @@ class FaultyRun(GoodRun):
             )()
 
     def distinguish(self) -> None:
+        """Ask for the budget to be told apart."""
         if self.chance(30):
             self.scenario["distinguish_budget"] = True
 
     def few_attempts(self) -> None:
+        """Limit model attempts."""
         self.limits["model_attempts"] = self.pick(0, 1, 1, 2, 2, 3, 3, 4, 5)
 
     def few_calls(self) -> None:
+        """Limit tool calls."""
         self.limits["tool_calls"] = self.pick(0, 1, 1, 2, 2, 3, 4)
         if self.chance(40) and self.agent and "draft" in self.agent[-1]:
             self.ignore_stop()
 
     def few_tokens(self) -> None:
+        """Limit tokens about what is used."""
         self.limits["tokens"] = max(0, self.pick(0, 1, 2, 3, 4) * 10 + self.pick(-1, 0, 0, 1))
         for step in self.model_steps():
             step["usage"] = {"input_tokens": self.pick(4, 9), "output_tokens": 1}
 
     def few_coins(self) -> None:
+        """Limit cost about what is used."""
         self.limits["cost"] = self.pick("0", "0.01", "0.02", "0.03", "1")
         for step in self.model_steps():
             step["usage"] = {"cost": self.pick("0.01", "0.01", "0.003")}
 
     def few_bytes(self) -> None:
+        """Limit evidence bytes."""
         self.limits["evidence_bytes"] = self.pick(0, 1, 20, 31, 32, 40, 62, 90)
 
     def reserve(self) -> None:
+        """Keep attempts back for the release."""
         self.limits["model_attempts"] = self.pick(1, 2, 3, 4, 5)
         self.limits["release_reserve"] = self.pick(0, 1, 2, 3)
 
@@ -263,6 +279,7 @@ class FaultyRun(GoodRun):
         self.limits["deadline_ms"] = max(0, about + self.pick(-1, 0, 0, 1))
 
     def during(self) -> str:
+        """Name a call that is likely to be made."""
         scenario = self.scenario
         places = [f"agent:{n}" for n in range(1, len(self.agent) + 1)]
         places += [f"tool:{n}" for n in range(1, len(self.calls) + 1)]
@@ -273,18 +290,22 @@ class FaultyRun(GoodRun):
         return str(self.pick(*places))
 
     def cancel(self) -> None:
+        """Cancel during a call."""
         self.scenario["cancel"] = {"during": self.during()}
 
     def interrupt(self) -> None:
+        """Interrupt a call."""
         self.scenario["interrupt"] = {"during": self.during()}
 
     def client(self) -> None:
+        """Let the client leave at an event."""
         at = self.pick("METADATA", "STATUS", "STATUS", "CONTENT", "CONTENT", "FAILURE", "DONE")
         self.scenario["client"] = {"disconnects_at": at}
         if self.chance(50):
             self.scenario["on_disconnect"] = self.pick("DETACH", "DETACH", "CANCEL")
 
     def canonical(self) -> None:
+        """Let the canonical store fail at a call."""
         most = max(1, len(self.calls))
         number = str(self.rng.randrange(most) + 1)
         if self.chance(50):
@@ -296,6 +317,7 @@ class FaultyRun(GoodRun):
         self.scenario["canonical_store"] = {"load": {number: fault}}
 
     def runs(self) -> None:
+        """Let the run store fail."""
         self.scenario["run_store"] = self.weighted(
             (
                 ({"begin": "raise"}, 3),
@@ -319,6 +341,7 @@ class FaultyRun(GoodRun):
                 good["conclusion"] = None
 
     def spoil(self, draft: Json | None) -> None:
+        """Put a wrong citation into a draft, or take all away."""
         if draft is None:
             return
         errors = [
@@ -349,6 +372,7 @@ class FaultyRun(GoodRun):
         draft["citations"] = [{"invocation": f"@{number}"}]
 
     def semantic(self) -> None:
+        """Let the semantic guard refuse, fail or recover."""
         bad = self.failing()
         self.scenario["semantic_guard"] = self.pick(
             [{"verdict": "UNSUPPORTED"}, {"verdict": "SUPPORTED"}],
@@ -372,20 +396,22 @@ class FaultyRun(GoodRun):
                         ({"input_tokens": -5, "output_tokens": 1}, 1),
                         ({"input_tokens": True, "output_tokens": 1}, 1),
                         ({"input_tokens": "12"}, 1),
-                        ({"cost": self.pick("-1", "NaN", "Infinity", "much", True)}, 1),
+                        ({"cost": self.pick(*["-1", "NaN", "Infinity", "much", True])}, 1),
                         ({"cost": "123456.789"}, 2),
                         ({"output_tokens": 7}, 2),
                     )
                 )
         if self.chance(1):
-            self.pick(*self.model_steps())["usage"] = self.pick(True, "12", {}, {"cost": 1.5})
+            self.pick(*self.model_steps())["usage"] = self.pick(*[True, "12", {}, {"cost": 1.5}])
         if self.chance(40):
             self.limits["tokens"] = self.pick(5, 10, 11, 10**30)
 
     def thresholds(self) -> None:
+        """Move a progress threshold."""
         self.limits[self.pick("no_gain", "violations")] = self.pick(0, 1, 1, 2, 9)
 
     def model_steps(self) -> list[Json]:
+        """Return every step of a model."""
         names = ("router", "responder", "repair", "semantic_guard")
         steps = [step for name in names for step in self.scenario.get(name, [])]
         return [*steps, *self.agent]

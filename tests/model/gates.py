@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from tests.model.basics import EndedError, arrived, is_blank
-from tests.model.checks import Json
 from tests.model.collecting import Collecting
+from tests.model.vocabulary import Json
 
 
 class Gates(Collecting):
@@ -54,6 +54,7 @@ class Gates(Collecting):
         return draft
 
     def is_repair(self, step: Json) -> bool:
+        """Whether a repaired draft keeps the protocol."""
         return "draft" not in step or self.is_draft(step["draft"])
 
     def has_violations(self, draft: Json) -> bool:
@@ -76,6 +77,7 @@ class Gates(Collecting):
         return bool(found)
 
     def check_citation(self, citation: Json, cited: list[int]) -> set[str]:
+        """Name what is wrong with one citation; note which invocation it rests on."""
         named = re.fullmatch(r"@([1-9][0-9]*)", citation["invocation"])
         if not named or int(named[1]) > len(self.rows):
             return {"UNKNOWN_INVOCATION"}

@@ -11,10 +11,10 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 
-from tests.model.checks import Json
 from tests.model.faults import FaultyRun
 from tests.model.oracle import simulate
 from tests.model.runs import TEXTS, TOOLS
+from tests.model.vocabulary import Json
 
 
 class _Maker(FaultyRun):

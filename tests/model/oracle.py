@@ -14,8 +14,9 @@ from typing import Final, NamedTuple
 
 from tests.model.ambiguities import AMBIGUITIES, Ambiguity
 from tests.model.basics import EndedError, Row, is_blank
-from tests.model.checks import KINDS, Json, MalformedScenario, check
+from tests.model.checks import MalformedScenario, check
 from tests.model.gates import Gates
+from tests.model.vocabulary import KINDS, Json
 
 __all__ = ["AMBIGUITIES", "Ambiguity", "MalformedScenario", "Prediction", "predict", "simulate"]
 

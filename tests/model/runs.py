@@ -6,7 +6,7 @@ import json
 import random
 from typing import Any, Final
 
-from tests.model.checks import Json
+from tests.model.vocabulary import Json
 
 TOOLS: Final = ("logs", "metrics", "config", "deploys")
 TEXTS: Final = (
@@ -48,19 +48,24 @@ class GoodRun:
         self.calls: list[Json] = []
 
     def chance(self, percent: float) -> bool:
+        """Say yes in so many of a hundred cases."""
         return self.rng.random() * 100 < percent
 
     def pick(self, *values: Any) -> Any:  # As the values are.
+        """Choose one of the values."""
         return self.rng.choice(values)
 
     def weighted(self, pairs: tuple[tuple[Any, int], ...]) -> Any:  # Likewise.
+        """Choose one of the values by weight."""
         return self.rng.choices([a for a, _ in pairs], [b for _, b in pairs])[0]
 
     def fact_texts(self) -> list[str]:
+        """Draw the texts that one call finds."""
         count = self.weighted(((0, 12), (1, 50), (2, 26), (3, 12)))
         return [self.pick(*TEXTS) for _ in range(count)]
 
     def fact(self, text: str) -> str | Json:
+        """Write a fact with or without its source."""
         return text if self.chance(50) else {"text": text, "source": f"payment.log:{len(text)}"}
 
     def call(self) -> Json:
@@ -96,6 +101,7 @@ class GoodRun:
         return {"state": "NO_GAIN"}
 
     def batch(self) -> None:
+        """Add a turn that asks for a batch and states the last one rightly."""
         turn: Json = {}
         if self.batches:
             turn["progress"] = self.right_progress()
@@ -105,6 +111,7 @@ class GoodRun:
         self.agent.append(turn)
 
     def citation(self) -> Json:
+        """Cite a planned fact rightly."""
         rows = [n for n, texts in enumerate(self.found, 1) if texts]
         if not rows:
             return {"invocation": "@1"}
@@ -119,6 +126,7 @@ class GoodRun:
         return citation
 
     def draft(self) -> Json:
+        """Draw a draft whose every statement is cited."""
         claims = [
             {"text": self.pick("Started after the deploy.", "Node 7 retried."), "citations": []}
             for _ in range(self.weighted(((0, 60), (1, 30), (2, 10))))

@@ -10,48 +10,44 @@ from typing import Any, Final
 
 import pytest
 
-from tests.model import compare, generate
-from tests.model.checks import Json
+from tests.model import compare, generate, malformed
 from tests.model.oracle import AMBIGUITIES, MalformedScenario, Prediction, predict, simulate
+from tests.model.vocabulary import Json
 
 CASES: Final = sorted((Path(__file__).parents[1] / "conformance" / "cases").glob("*.json"))
 COUNT: Final = 3_000
 
 # Section 2, 4 and legal-states.json, retyped.
-CAUSES: Final = set(
-    [
-        "REPORT_APPROVED",
-        "REPLY_GIVEN",
-        "MISSING_REQUIRED_CONTEXT",
-        "NO_CONCLUSION",
-        "STOP_IGNORED",
-        "INVALID_DRAFT",
-        "EVIDENCE_REJECTED",
-        "SEMANTIC_UNSUPPORTED",
-        "SEMANTIC_UNAVAILABLE",
-        "ROUTER_UNAVAILABLE",
-        "RESPONDER_UNAVAILABLE",
-        "AGENT_UNAVAILABLE",
-        "RESULT_TOO_LARGE",
-        "STORE_UNTRUSTED",
-        "RECORD_NOT_SAVED",
-        "DEADLINE_EXCEEDED",
-        "BUDGET_EXHAUSTED",
-        "CANCELLED_BY_CALLER",
-        "CLIENT_DISCONNECTED",
-        "INTERRUPTED",
-    ]
-)
-FALLBACKS: Final = set(
-    [
-        "MISSING_REQUIRED_CONTEXT",
-        "INSUFFICIENT_EVIDENCE",
-        "EVIDENCE_VALIDATION_FAILED",
-        "SEMANTIC_UNSUPPORTED",
-        "SEMANTIC_UNAVAILABLE",
-        "BUDGET_EXHAUSTED",
-    ]
-)
+CAUSES: Final = {
+    "REPORT_APPROVED",
+    "REPLY_GIVEN",
+    "MISSING_REQUIRED_CONTEXT",
+    "NO_CONCLUSION",
+    "STOP_IGNORED",
+    "INVALID_DRAFT",
+    "EVIDENCE_REJECTED",
+    "SEMANTIC_UNSUPPORTED",
+    "SEMANTIC_UNAVAILABLE",
+    "ROUTER_UNAVAILABLE",
+    "RESPONDER_UNAVAILABLE",
+    "AGENT_UNAVAILABLE",
+    "RESULT_TOO_LARGE",
+    "STORE_UNTRUSTED",
+    "RECORD_NOT_SAVED",
+    "DEADLINE_EXCEEDED",
+    "BUDGET_EXHAUSTED",
+    "CANCELLED_BY_CALLER",
+    "CLIENT_DISCONNECTED",
+    "INTERRUPTED",
+}
+FALLBACKS: Final = {
+    "MISSING_REQUIRED_CONTEXT",
+    "INSUFFICIENT_EVIDENCE",
+    "EVIDENCE_VALIDATION_FAILED",
+    "SEMANTIC_UNSUPPORTED",
+    "SEMANTIC_UNAVAILABLE",
+    "BUDGET_EXHAUSTED",
+}
 PAIRS: Final = {
     ("BUDGET_EXHAUSTED", "FAILED"),
     ("BUDGET_EXHAUSTED", "FALLBACK"),
@@ -150,9 +146,13 @@ def test_generated_scenarios_reach_every_ending() -> None:
     seen = list(observed())
     assert {run["stop_cause"] for run in seen} == CAUSES
     assert {run["run_state"] for run in seen} == {state for state, _ in PAIRS}
-    assert {run["collection_state"] for run in seen} == set(
-        ["COLLECTING", "SATURATED", "DRAFTING", "RELEASE", "TERMINATED"]
-    )
+    assert {run["collection_state"] for run in seen} == {
+        "COLLECTING",
+        "SATURATED",
+        "DRAFTING",
+        "RELEASE",
+        "TERMINATED",
+    }
     assert {run["intent"] for run in seen} == {None, "DIAGNOSIS", "GENERAL"}
 
 
@@ -163,37 +163,45 @@ def test_generated_scenarios_reach_every_release() -> None:
     assert {(run["run_state"], run["release_outcome"]) for run in seen if run["record_saved"]} == (
         PAIRS
     )
-    assert {run["public"]["kind"] for run in seen} == set(
-        ["REPORT", "REPLY", "FALLBACK", "FAILURE", "NONE"]
-    )
-    assert {run["stop_reason"] for run in seen} == {None} | set(
-        ["INFORMATION_SATURATED", "PROGRESS_PROTOCOL_VIOLATED", "BUDGET_LIMIT_REACHED"]
-    )
+    assert {run["public"]["kind"] for run in seen} == {
+        "REPORT",
+        "REPLY",
+        "FALLBACK",
+        "FAILURE",
+        "NONE",
+    }
+    assert {run["stop_reason"] for run in seen} == {None} | {
+        "INFORMATION_SATURATED",
+        "PROGRESS_PROTOCOL_VIOLATED",
+        "BUDGET_LIMIT_REACHED",
+    }
 
 
 def test_generated_scenarios_reach_every_violation_and_code() -> None:
     """Every violation that a scenario can cause, and every code of an error row, is reached."""
     seen = list(observed())
     # A scenario knows no id of another run, so FOREIGN_RUN is out of its reach.
-    assert {kind for run in seen for kind in run["violations"]} == set(
-        ["UNCITED", "UNKNOWN_INVOCATION", "NOT_READY", "UNKNOWN_FACT", "QUOTE_MISMATCH"]
-    )
-    assert {row[3] for run in seen for row in run["invocations"]} == {None} | set(
-        [
-            "UNKNOWN_TOOL",
-            "INVALID_ARGUMENTS",
-            "PROJECTION_FAILED",
-            "RESULT_TOO_LARGE",
-            "STORE_FAILED",
-            "TIMEOUT",
-            "TRANSPORT",
-            "RATE_LIMITED",
-            "INVALID_OUTPUT",
-            "CAPACITY",
-            "REJECTED",
-            "UNCLASSIFIED",
-        ]
-    )
+    assert {kind for run in seen for kind in run["violations"]} == {
+        "UNCITED",
+        "UNKNOWN_INVOCATION",
+        "NOT_READY",
+        "UNKNOWN_FACT",
+        "QUOTE_MISMATCH",
+    }
+    assert {row[3] for run in seen for row in run["invocations"]} == {None} | {
+        "UNKNOWN_TOOL",
+        "INVALID_ARGUMENTS",
+        "PROJECTION_FAILED",
+        "RESULT_TOO_LARGE",
+        "STORE_FAILED",
+        "TIMEOUT",
+        "TRANSPORT",
+        "RATE_LIMITED",
+        "INVALID_OUTPUT",
+        "CAPACITY",
+        "REJECTED",
+        "UNCLASSIFIED",
+    }
 
 
 def test_most_generated_scenarios_have_one_reading() -> None:
@@ -279,38 +287,19 @@ def test_a_report_has_evidence_and_no_violation() -> None:
             assert any(row[1] == "READY" for row in run["invocations"])
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        {},
-        {"name": 1},
-        {"name": "x", "colour": "red"},
-        {"name": "x", "limits": {"tokens": -1}},
-        {"name": "x", "limits": {"tokens": True}},
-        {"name": "x", "limits": {"cost": "NaN"}},
-        {"name": "x", "limits": {"cost": "much"}},
-        {"name": "x", "agent": [{"draft": {"conclusion": 5}}]},
-        {"name": "x", "agent": [{"fail": "TIMEOUT", "calls": []}]},
-        {"name": "x", "agent": [{"fail": "SOMEHOW"}]},
-        {"name": "x", "agent": [{"raise": "NoSuchError"}]},
-        {"name": "x", "agent": [{"calls": [], "repeat": True}, {"calls": []}]},
-        {"name": "x", "agent": [{"calls": [{"tool": 1}]}]},
-        {"name": "x", "tools": {"logs": [{}]}},
-        {"name": "x", "tools": {"logs": [{"facts": [], "usage": {}}]}},
-        {"name": "x", "tools": {"logs": [{"facts": [1]}]}},
-        {"name": "x", "router": [{"missing_context": []}]},
-        {"name": "x", "cancel": {"during": "agent"}},
-        {"name": "x", "cancel": {"during": "cook:1"}},
-        {"name": "x", "canonical_store": {"save": {"0": "raise"}}},
-        {"name": "x", "canonical_store": {"save": {"1": "missing"}}},
-        {"name": "x", "agent": []},
-    ],
-    ids=json.dumps,
-)
-def test_malformed_scenarios_are_refused(broken: Json) -> None:
+@pytest.mark.parametrize("reason", sorted(malformed.CHANGES))
+def test_malformed_scenarios_are_refused(reason: str) -> None:
     """Unknown keys, wrong types and scripts that run dry are malformed, not guessed."""
-    with pytest.raises(MalformedScenario):
-        predict(broken)
+    for seed in range(5):
+        scenario = generate.generate(seed)
+        malformed.CHANGES[reason](scenario)
+        with pytest.raises(MalformedScenario):
+            predict(scenario)
+
+
+def test_every_kind_of_malformed_scenario_is_drawn() -> None:
+    """The seeds reach every way to be malformed."""
+    assert {malformed.malform(seed).reason for seed in range(600)} == set(malformed.CHANGES)
 
 
 def test_the_comparison_names_key_and_reading() -> None:
@@ -329,3 +318,34 @@ def test_the_model_imports_nothing_of_the_library() -> None:
         if path.name != "test_oracle.py":
             assert "harness import" not in path.read_text(encoding="utf-8")
             assert "import harness" not in path.read_text(encoding="utf-8")
+
+
+def test_the_generator_writes_json_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command writes one scenario a line, with its prediction where that is asked for."""
+    assert generate.main(["3", "--seed", "7", "--with-expect", "--clear"]) == 0
+    written = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [scenario["expect"] for scenario in written] == [predict(s) for s in written]
+    assert generate.main(["1"]) == 0
+    assert json.loads(capsys.readouterr().out) == generate.generate(0)
+
+
+def test_the_comparison_reads_json_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command is silent where all agrees, and names what does not."""
+    base = generate.generate(3)
+    seen = predict(base)
+    seen["public"] = {"code": None, **seen["public"], "text": "; ".join(shown(seen))}
+    scenarios, observations = tmp_path / "scenarios.jsonl", tmp_path / "observed.jsonl"
+    scenarios.write_text(json.dumps(base), encoding="utf-8")
+    observations.write_text(json.dumps(seen), encoding="utf-8")
+    assert compare.main([str(scenarios), str(observations)]) == 0
+    observations.write_text(json.dumps({**seen, "stop_cause": "LUNCH"}), encoding="utf-8")
+    assert compare.main([str(scenarios), str(observations)]) == 1
+    assert "LUNCH" in capsys.readouterr().out
+
+
+def shown(run: Json) -> list[str]:
+    """Return the texts that a prediction demands of the public text."""
+    texts: list[str] = run["public"].get("contains", [])
+    return texts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 from tests.model.basics import (
     EndedError,
@@ -16,9 +15,10 @@ from tests.model.basics import (
     is_strict,
     raised_kind,
     size_of,
+    texts_of,
 )
 from tests.model.calls import Calls
-from tests.model.checks import Json
+from tests.model.vocabulary import Json
 
 
 class Tools(Calls):
@@ -66,6 +66,7 @@ class Tools(Calls):
                 self.finish_call(call, None, texts)
 
     def accepts(self, declared: dict[str, str], arguments: Json) -> bool:
+        """Whether the declared parameters accept the arguments."""
         if set(declared) != set(arguments):
             return False
         for name, value in arguments.items():
@@ -82,8 +83,8 @@ class Tools(Calls):
             return bool(step["raw_size"] > limit)
         low, size, high = self.measures(step)
         if (low > limit) != (high > limit) and self.alt("HOW_RESULTS_ARE_MEASURED"):
-            return size <= limit
-        return size > limit
+            return bool(size <= limit)
+        return bool(size > limit)
 
     def measures(self, step: Json) -> tuple[int, int, int]:
         """Return the least, the likely and the most bytes that a raw result may count."""
@@ -93,12 +94,9 @@ class Tools(Calls):
         compact = size_of(json.dumps(raw, ensure_ascii=False, separators=(",", ":")))
         low = compact
         if "facts" in step and "raw" not in step:
-            low = sum(map(size_of, self.texts(step["facts"])))
+            low = sum(map(size_of, texts_of(step["facts"])))
         high = len(json.dumps(raw)) + 64 * (len(raw) if isinstance(raw, list) else 1)
         return (0 if raw is None else low), compact, high
-
-    def texts(self, facts: Iterable[Any]) -> list[str]:
-        return [fact if isinstance(fact, str) else fact["text"] for fact in facts]
 
     def project(self, step: Json) -> list[str] | None:
         """Return the fact texts, bounded; nothing where the projection fails."""
@@ -112,18 +110,19 @@ class Tools(Calls):
                 return None
             texts = [raw] if is_text else list(raw or [])
         elif "facts" in step:
-            texts = self.texts(step["facts"])
+            texts = texts_of(step["facts"])
         else:
             texts = ["x" * step["raw_size"]] if self.alt("RAW_SIZE_WITHOUT_FACTS") else []
         return self.bound(texts)
 
     def bound(self, texts: list[str]) -> list[str]:
-        arrived = [arrived(text) for text in texts]
+        """Drop blank facts; cut too many and too long ones."""
+        found = [arrived(text) for text in texts]
         most = self.limits.get("facts_per_result")
         longest = self.limits.get("fact_bytes")
-        kept = [text for text in arrived if not is_blank(text)]
+        kept = [text for text in found if not is_blank(text)]
         if most is not None:
-            first = [text for text in arrived[:most] if not is_blank(text)]
+            first = [text for text in found[:most] if not is_blank(text)]
             if first != kept[:most] and self.alt("BLANKS_AND_FACTS_PER_RESULT"):
                 kept = first
             kept = kept[:most]
@@ -163,13 +162,16 @@ class Tools(Calls):
             self.answered.add(key)
 
     def save(self) -> bool:
+        """Save a record; whether the store took it."""
         self.saves += 1
         return str(self.saves) not in self.scenario.get("canonical_store", {}).get("save", {})
 
     def load(self) -> bool:
+        """Read a record back; whether it came back as it was."""
         self.loads += 1
         return str(self.loads) not in self.scenario.get("canonical_store", {}).get("load", {})
 
     def has_later_load_fault(self) -> bool:
+        """Whether a load after the read-backs is scripted to fail."""
         faults = self.scenario.get("canonical_store", {}).get("load", {})
         return any(int(number) > self.read_backs for number in faults)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
-from harness._states import Progress
-from harness._values import (
+from harness import (
     AgentTurn,
     Citation,
     Claim,
     DiagnosisDraft,
+    Progress,
     ProgressStatement,
     ToolCall,
 )
@@ -27,16 +27,17 @@ from harness._values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harness._records import CanonicalRecord
-    from harness._seam import Attempt
-    from harness._view import AgentView
+    from harness import AgentView, Attempt, CanonicalRecord
 
-_EXHAUSTED: Final = re.compile(r"connection pool exhausted: size=(?P<size>\d+) in_use=\d+")
-_RESIZED: Final = re.compile(
-    r"version=(?P<version>\S+) changed=\"(?P<change>pool_size (?P<old>\d+) -> (?P<size>\d+))"
+_EXHAUSTED: Final = re.compile(r"connection pool is exhausted: size=(?P<size>\d+) in_use=\d+")
+_DEPLOYED: Final = re.compile(
+    r"version=(?P<version>[^\s:]+): (?P<all>changed .*?"
+    r"(?P<change>pool_size from (?P<old>\d+) to (?P<size>\d+)).*)"
 )
 _SIZE: Final = re.compile(r'"pool_size": (?P<size>\d+)')
-_WAITING: Final = re.compile(r'"pool_timeouts": (?P<timeouts>[1-9]\d*)')
+_TIMEOUTS: Final = re.compile(
+    r'"pool_waiting_peak": (?P<peak>\d+).*(?P<quote>"pool_timeouts": (?P<timeouts>[1-9]\d*))'
+)
 
 
 @frozen
@@ -166,7 +167,7 @@ def find_culprit(records: Sequence[CanonicalRecord]) -> tuple[Evidence, Evidence
     first = min(errors, key=lambda error: error.time)
     before = [
         deploy
-        for deploy in find_evidence(records, "deploys", _RESIZED)
+        for deploy in find_evidence(records, "deploys", _DEPLOYED)
         if deploy.time <= first.time
     ]
     latest = max(before, key=lambda deploy: deploy.time, default=None)
@@ -177,7 +178,7 @@ def find_culprit(records: Sequence[CanonicalRecord]) -> tuple[Evidence, Evidence
 
 def draft_report(records: Sequence[CanonicalRecord]) -> DiagnosisDraft:
     """
-    Write the report that the records carry.
+    Write the report that the records carry, as near to their words as it reads well.
 
     Args:
         records: The run's records.
@@ -189,27 +190,55 @@ def draft_report(records: Sequence[CanonicalRecord]) -> DiagnosisDraft:
     if culprit is None:
         return DiagnosisDraft(None)
     error, deploy = culprit
+    version, change, old = deploy.match["version"], deploy.match["change"], deploy.match["old"]
     return DiagnosisDraft(
-        f"{error.match[0]}. The deploy of version={deploy.match['version']} "
-        f"changed {deploy.match['change']}.",
-        (error.cite(), deploy.cite("version"), deploy.cite("change")),
-        (*_config_claims(records, deploy), *_metrics_claims(records)),
-        (f"Change pool_size back to {deploy.match['old']}.",),
+        f"Payments were refused because the {error.match[0]}. "
+        f"The deploy of version {version} at {deploy.time} changed {change}.",
+        (error.cite(), deploy.cite("change")),
+        (
+            Claim(f"The deploy of version {version} {deploy.match['all']}.", (deploy.cite("all"),)),
+            *_calm_claims(records, deploy),
+            *_config_claims(records, deploy),
+            *_metrics_claims(records),
+        ),
+        (f"Roll back version {version}, or set pool_size to {old} again.",),
     )
+
+
+def _calm_claims(records: Sequence[CanonicalRecord], deploy: Evidence) -> list[Claim]:
+    """
+    Cite the empty scope before the deploy, if it was asked.
+    """
+    return [
+        Claim(
+            f"No error was found in the logs until {deploy.time}.",
+            (Citation(record.invocation_id),),
+        )
+        for record in records
+        if record.invocation.tool == "logs"
+        and record.invocation.is_ready
+        and not record.facts
+        and record.invocation.call.arguments.get("until") == deploy.time
+    ]
 
 
 def _config_claims(records: Sequence[CanonicalRecord], deploy: Evidence) -> list[Claim]:
     return [
-        Claim(f"The configuration holds {line.match[0]}.", (line.cite(),))
+        Claim(f"config.json has pool_size {line.match['size']}.", (line.cite(),))
         for line in find_evidence(records, "config", _SIZE)
         if line.match["size"] == deploy.match["size"]
-    ][:1]
+    ]
 
 
 def _metrics_claims(records: Sequence[CanonicalRecord]) -> list[Claim]:
-    samples = find_evidence(records, "metrics", _WAITING)
+    samples = find_evidence(records, "metrics", _TIMEOUTS)
     return [
-        Claim(f"The metrics count {sample.match[0]}.", (sample.cite(),)) for sample in samples[-1:]
+        Claim(
+            f"The metrics show pool_timeouts {sample.match['timeouts']} "
+            f"and pool_waiting_peak {sample.match['peak']}.",
+            (sample.cite("quote"),),
+        )
+        for sample in samples[-1:]
     ]
 
 
@@ -239,7 +268,8 @@ class _Window:
 
     def _call(self, tool: str, until: str = "", **arguments: object) -> ToolCall:
         span = {"since": self.since, "until": until or self.until}
-        return ToolCall(tool, {"service": self.service, **span}, {**span, **arguments})
+        # The scope says what an empty answer is empty of.
+        return ToolCall(tool, {"service": self.service, **span, **arguments}, {**span, **arguments})
 
 
 def _ask_for_errors(_records: Sequence[CanonicalRecord], window: _Window) -> tuple[ToolCall, ...]:

@@ -73,11 +73,13 @@ def describe_changes(before: ServiceConfig, after: ServiceConfig) -> str:
         after: The configuration that runs from now on.
 
     Returns:
-        ``name old -> new`` for each changed setting, the version left out, or ``none``.
+        ``changed name from old to new``, for each changed setting but the version, or
+        ``changed no setting``.
     """
     old, new = asdict(before), asdict(after)
     changed = [name for name in old if name != "version" and old[name] != new[name]]
-    return ", ".join(f"{name} {old[name]} -> {new[name]}" for name in changed) or "none"
+    texts = [f"{name} from {old[name]} to {new[name]}" for name in changed]
+    return f"changed {', '.join(texts) or 'no setting'}"
 
 
 def _setting_names() -> str:

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import socket
+import sqlite3
+import threading
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from harness._states import SemanticVerdict
-from harness._values import AgentTurn, DiagnosisDraft
+from harness import AgentTurn, DiagnosisDraft, SemanticVerdict
 from harness.demo._agent import state_progress
 from harness.demo._http import LOOPBACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from pathlib import Path
 
-    from harness._records import SemanticCase
-    from harness._seam import Attempt
-    from harness._view import AgentView, RepairCase
-    from harness.ports import DiagnosisAgent
+    from harness import (
+        AgentView,
+        Attempt,
+        CancelToken,
+        CanonicalRecord,
+        RepairCase,
+        SemanticCase,
+        StreamEvent,
+    )
+    from harness.ports import CanonicalStore, DiagnosisAgent, EventSink
 
 
 @contextmanager
@@ -178,3 +186,69 @@ class RemoteGuard:
         with closing(HTTPConnection(LOOPBACK, self.port, timeout=5)) as connection:
             connection.request("POST", "/judge", case.conclusion)
             return SemanticVerdict(connection.getresponse().read().decode())
+
+
+@frozen
+class Operator:
+    """
+    A client that watches a run, and someone beside it who cancels the run from another thread.
+
+    Attributes:
+        client: Who gets the events.
+        token: What the run was given to be cancelled by.
+    """
+
+    client: EventSink
+    token: CancelToken
+
+    def send(self, event: StreamEvent) -> None:
+        """
+        Pass an event on; once something was collected, cancel.
+
+        Args:
+            event: The event.
+        """
+        self.client.send(event)
+        if event.data.get("invocations"):
+            stop = threading.Thread(target=self.token.cancel, args=("the operator stopped it",))
+            stop.start()
+            stop.join()
+
+
+@frozen
+class WipedStore:
+    """
+    A store on a database file from which another process deletes whatever was saved.
+
+    Attributes:
+        store: The store.
+        path: Its database file.
+    """
+
+    store: CanonicalStore
+    path: Path
+
+    def save(self, record: CanonicalRecord) -> None:
+        """
+        Save a record, and lose it.
+
+        Args:
+            record: The record.
+        """
+        self.store.save(record)
+        with closing(sqlite3.connect(self.path)) as other, other:
+            tables = other.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            for (table,) in tables:
+                other.execute(f'DELETE FROM "{table}"')
+
+    def load(self, invocation_id: str) -> CanonicalRecord | None:
+        """
+        Look for a record.
+
+        Args:
+            invocation_id: Its id.
+
+        Returns:
+            What the store still has of it.
+        """
+        return self.store.load(invocation_id)

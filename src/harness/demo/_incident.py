@@ -180,9 +180,7 @@ class _Scene:
         self._progress(f"deploy {config.version}: {changed}")
         write_config(self._config, config)
         with LogWriter(self._deploys, self._now) as history:
-            history.write(
-                "INFO", "deployed payment-service", version=config.version, changed=f'"{changed}"'
-            )
+            history.write("INFO", f"deployed payment-service version={config.version}: {changed}")
 
     def _run_phase(self, label: str, load: LoadPlan) -> LoadCounts:
         self._progress(f"{label}: {load.clients} clients, {load.requests} requests each")

@@ -87,7 +87,7 @@ class PoolExhaustedError(TimeoutError):
     def __str__(self) -> str:
         at = self.snapshot
         return (
-            f"connection pool exhausted: size={at.size} in_use={at.in_use} "
+            f"the connection pool is exhausted: size={at.size} in_use={at.in_use} "
             f"waiting={at.waiting} waited_ms={self.waited_ms}"
         )
 

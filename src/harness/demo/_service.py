@@ -158,10 +158,12 @@ class PaymentService:
                 self._warn_of_wait(payment, lease)
                 self._settle(lease.connection, payment)
         except PoolExhaustedError as error:
-            self._log.write("ERROR", f"{error}", payment=payment.payment)
+            self._log.write("ERROR", f"payment refused because {error}", payment=payment.payment)
             return HTTPStatus.SERVICE_UNAVAILABLE
         except sqlite3.Error as error:
-            self._log.write("ERROR", f"ledger refused: {error}", payment=payment.payment)
+            self._log.write(
+                "ERROR", f"payment refused by the ledger: {error}", payment=payment.payment
+            )
             return HTTPStatus.INTERNAL_SERVER_ERROR
         return HTTPStatus.CREATED
 

@@ -9,8 +9,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness._tools import FunctionTool, tool
-from harness._values import Fact
+from harness import Fact, FunctionTool, tool
 from harness.demo._http import LOOPBACK
 
 if TYPE_CHECKING:

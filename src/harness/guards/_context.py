@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from harness.guards._kinds import Kind, Token
 from harness.guards._keys import keys_of_token
+from harness.guards._kinds import Kind, Token
 from harness.guards._lexicon import OPPOSITES
 from harness.guards._words import keys_of
 
@@ -31,7 +31,8 @@ class Relation(NamedTuple):
 
     Attributes:
         kind: A cause or an order.
-        order: Which side comes first: *effect first*, *cause first*, *label*, *later first*, ….
+        order: Which side comes first: *effect first*, *cause first*, *later first*, *earlier
+            first*; or a *label* such as *reason*, or a *chain* of an error and its cause.
         at: Its position among the tokens.
     """
 
@@ -49,12 +50,14 @@ class Slot(NamedTuple):
         value: What tells it from the others.
         keys: The keys that it can be found under.
         context: The keys of the words beside it, nearer ones with more weight.
+        at: Its position among the tokens.
     """
 
     family: str
     value: str
     keys: frozenset[str]
     context: dict[str, int]
+    at: int
 
 
 def family_of(token: Token) -> tuple[str, str] | None:
@@ -87,7 +90,7 @@ def find_relations(tokens: Sequence[Token], *, chains: bool = False) -> Iterator
         if token.kind in {Kind.CAUSE, Kind.ORDER}:
             yield Relation(token.kind, token.key, at)
         elif chains and token.key == ":" and token.kind is Kind.BREAK:
-            yield Relation(Kind.CAUSE, "effect first", at)
+            yield Relation(Kind.CAUSE, "chain", at)
 
 
 def find_slots(tokens: Sequence[Token]) -> Iterator[Slot]:
@@ -102,7 +105,8 @@ def find_slots(tokens: Sequence[Token]) -> Iterator[Slot]:
     """
     for at, token in enumerate(tokens):
         if family := family_of(token):
-            yield Slot(*family, frozenset(keys_of_token(token)), _context(tokens, at, family[0]))
+            keys, context = frozenset(keys_of_token(token)), _context(tokens, at, family[0])
+            yield Slot(*family, keys, context, at)
 
 
 def _context(tokens: Sequence[Token], at: int, family: str) -> dict[str, int]:
@@ -118,7 +122,7 @@ def _side(tokens: Sequence[Token], positions: range, family: str) -> Iterator[tu
     weight = _REACH
     for place, at in enumerate(positions):
         token = tokens[at]
-        # A mark right beside the token binds it to the word behind the mark: ``size=5``, ``size: 5``.
+        # A mark right beside a token binds it to the word behind the mark: ``size=5``, ``size: 5``.
         glued = place == 0 and positions.step < 0 and token.key in "=:"
         if not glued and (token.kind in _BOUNDS or (family_of(token) or " ")[0] == family):
             return

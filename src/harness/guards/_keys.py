@@ -60,7 +60,8 @@ def keys_of_token(token: Token) -> list[str]:
     if token.kind is Kind.WORD:
         return [f"w:{token.key}"]
     if token.quantity is not None:
-        return [f"n:{token.key}", *([f"q:{_measured(token.quantity)}"] if token.quantity.unit else [])]
+        measured = [f"q:{_measured(token.quantity)}"] if token.quantity.unit else []
+        return [f"n:{token.key}", *measured]
     if token.kind is Kind.TIME:
         return [f"t:{moment}" for moment in _moments(token.key)]
     if token.kind is Kind.DATE:

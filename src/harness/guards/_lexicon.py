@@ -21,6 +21,7 @@ __all__ = [
     "ADVICE",
     "APPROXIMATE",
     "COMPARING",
+    "DAYS",
     "EQUIVALENTS",
     "EXISTENCE",
     "FAILING",
@@ -28,8 +29,9 @@ __all__ = [
     "KINDS_OF_THING",
     "MONTHS",
     "NUMBER_WORDS",
-    "OPPOSITE_WORDS",
     "OPPOSITES",
+    "OPPOSITE_WORDS",
+    "PLACES",
     "ROLES",
     "SATISFIED_BY",
     "SEARCHING",
@@ -38,18 +40,29 @@ __all__ = [
 ]
 
 
+def _words(text: str) -> list[str]:
+    """
+    Split a list that is written as text: shorter to read than a quotation mark around each word.
+    """
+    return text.split()
+
+
+def _groups(text: str) -> tuple[str, ...]:
+    return tuple(" ".join(group.split()) for group in text.split(","))
+
+
 def _all(kind: Kind, key: str, phrases: str) -> dict[str, tuple[Kind, str]]:
     """
     Give every phrase of a list (separated by commas) one role.
     """
-    return {" ".join(phrase.split()): (kind, key) for phrase in phrases.split(",")}
+    return dict.fromkeys(_groups(phrases), (kind, key))
 
 
 def _each(kind: Kind, words: str) -> dict[str, tuple[Kind, str]]:
     """
     Give every word its role, with itself as the key.
     """
-    return {word: (kind, word) for word in words.split()}
+    return {word: (kind, word) for word in _words(words)}
 
 
 #: What a word or phrase does in a sentence. The key of a negation is its member's name, the key of
@@ -57,25 +70,25 @@ def _each(kind: Kind, words: str) -> dict[str, tuple[Kind, str]]:
 ROLES: Final[Mapping[str, tuple[Kind, str]]] = MappingProxyType(
     _each(
         Kind.STOP,
-        "a an the this that these those it its itself they their them he she his her we our us you "
-        "your i my me of in on at by for from to into onto with within through via as or per upon "
-        "across between among along against toward towards until till during when where who whom "
-        "whose what how there here both either such same own other another some any than also still "
-        "already just very quite too now then currently actually really namely eg ie etc vs "
-        "respectively according based about around approximately roughly nearly almost circa out off "
-        "back away again once over under",
+        "a an the this that these those it its itself they their them he she his her we our us "
+        "you your i my me of in on at by for from to into onto with within through via as or per "
+        "upon across between among along against toward towards until till during when where who "
+        "whom whose what how there here both either such same own other another some any than "
+        "also still already just very quite too now then currently actually really namely eg ie "
+        "etc vs respectively according based about around approximately roughly nearly almost "
+        "circa out off back away again once over under",
     )
     | _each(Kind.AUXILIARY, "is was are were be been being am do does did has had can s")
     | _each(
         Kind.LIGHT,
         "have having get gets got getting show shows showed shown showing report reports reported "
-        "reporting indicate indicates indicated say says said state states stated see sees saw seen "
-        "observe observes observed contain contains contained include includes included including "
-        "return returns returned returning know knows knew known occur occurs occurred occurring "
-        "happen happens happened become becomes became remain remains remained appear appears "
-        "appeared seem seems seemed come comes came go goes went take takes took taken give gives "
-        "gave given involve involves involved confirm confirms confirmed reveal reveals revealed "
-        "suggest suggests suggested mean means meant note notes noted",
+        "reporting indicate indicates indicated say says said state states stated see sees saw "
+        "seen observe observes observed contain contains contained include includes included "
+        "including return returns returned returning know knows knew known occur occurs occurred "
+        "occurring happen happens happened become becomes became remain remains remained appear "
+        "appears appeared seem seems seemed come comes came go goes went take takes took taken "
+        "give gives gave given involve involves involved confirm confirms confirmed reveal "
+        "reveals revealed suggest suggests suggested mean means meant note notes noted",
     )
     | _each(
         Kind.HEDGE,
@@ -165,19 +178,21 @@ ROLES: Final[Mapping[str, tuple[Kind, str]]] = MappingProxyType(
     | _all(Kind.WORD, "below", "less than, fewer than, lower than, smaller than, shorter than")
     | _all(Kind.WORD, "at least", "at least, a minimum of, no less than, no fewer than")
     | _all(Kind.WORD, "at most", "at most, up to, a maximum of, no more than, not more than")
-    | _all(Kind.STOP, "at all", "at all, not only, as well as, as well, in total, such as, each other")
+    | _all(
+        Kind.STOP, "at all", "at all, not only, as well as, as well, in total, such as, each other"
+    )
 )
 
 #: How a word that stands for a negated one is read: the word itself, and what it negates by.
 OPPOSITE_WORDS: Final[Mapping[str, tuple[str, Negation]]] = MappingProxyType(
-    {word: ("find", Negation.ABSENCE) for word in "missing absent nonexistent inexistent".split()}
-    | {
-        word: ("allow", Negation.DENIAL)
-        for word in (
+    dict.fromkeys(_words("missing absent nonexistent inexistent"), ("find", Negation.ABSENCE))
+    | dict.fromkeys(
+        _words(
             "forbidden forbids forbid denied denies deny denying denial prohibited disallowed "
             "unauthorized unauthorised unpermitted"
-        ).split()
-    }
+        ),
+        ("allow", Negation.DENIAL),
+    )
     | {
         "disallow": ("allow", Negation.DENIAL),
         "unreachable": ("reach", Negation.INABILITY),
@@ -196,15 +211,17 @@ OPPOSITE_WORDS: Final[Mapping[str, tuple[str, Negation]]] = MappingProxyType(
     }
     | {
         f"un{word}": (word, Negation.NOT)
-        for word in (
+        for word in _words(
             "available healthy stable resolved expected ready used related supported authenticated "
             "finished defined handled bound set changed affected recoverable usable readable "
             "writable necessary trusted verified signed encrypted locked"
-        ).split()
+        )
     }
     | {
         f"in{word}": (word, Negation.NOT)
-        for word in "valid complete correct active consistent sufficient compatible accurate".split()
+        for word in _words(
+            "valid complete correct active consistent sufficient compatible accurate"
+        )
     }
 )
 
@@ -230,79 +247,88 @@ SATISFIED_BY: Final[Mapping[Negation, Negation]] = MappingProxyType(
 #: Words that deny existence once they are negated: *not found* says as much as *no*.
 EXISTENCE: Final = frozenset({"find", "have", "contain", "see", "return", "show"})
 
-#: Words that negate what stands before them: *the connection failed*.
-FAILING: Final = frozenset({"fail", "reject", "timeout", "lose", "abort", "cancel"})
+#: Words that negate what stands beside them: *the connection failed*, *failed logins*.
+FAILING: Final = frozenset({"fail", "reject", "abort"})
 
 #: Words of a search that came back empty.
 SEARCHING: Final = frozenset(
-    {
-        "find", "return", "match", "see", "show", "contain", "log", "record", "hold", "yield",
-        "observe", "detect", "report", "appear", "empty", "have", "include", "search", "query",
-    }
-)  # fmt: skip
+    _words(
+        "find return match see show contain log record hold yield observe detect report appear "
+        "empty have include search query"
+    )
+)
 
 #: Things that a log line leaves unnamed since it speaks of itself.
 KINDS_OF_THING: Final = frozenset(
-    "service application process container pod node cluster system job task command component "
-    "workload instance program machine platform".split()
+    _words(
+        "service application process container pod node cluster system job task command component "
+        "workload instance program machine platform"
+    )
 )
 
 #: Words for the evidence itself.
 WITNESSES: Final = frozenset(
-    "log line entry message output evidence record event trace metric graph report problem issue "
-    "incident alert investigation analysis tool".split()
+    _words(
+        "log line entry message output evidence record event trace metric graph report problem "
+        "issue incident alert investigation analysis tool"
+    )
 )
 
 #: Words that open a recommendation. Anything else is read as a statement.
 ADVICE: Final = frozenset(
-    "add adjust alert allow apply ask avoid check clean collect compare configure confirm consider "
-    "contact correct create define delete deploy disable drain enable ensure escalate examine expand "
-    "fix follow free grant identify improve increase inspect install instrument investigate keep "
-    "limit look lower make mark measure migrate monitor move notify optimise optimize pause "
-    "plan prevent protect provide query raise re-run reboot rebuild recreate reduce remove renew "
-    "repair replace rerun reset resize resolve restart restore retry revert review roll rollback "
-    "rotate run scale search see set shorten split start stop switch test trace track try tune "
-    "uninstall update upgrade use validate verify wait watch".split()
+    _words(
+        "add adjust alert allow apply ask avoid check clean collect compare configure confirm "
+        "consider contact correct create define delete deploy disable drain enable ensure "
+        "escalate examine expand fix follow free grant identify improve increase inspect install "
+        "instrument investigate keep limit look lower make mark measure migrate monitor move "
+        "notify optimise optimize pause plan prevent protect provide query raise re-run reboot "
+        "rebuild recreate reduce remove renew repair replace rerun reset resize resolve restart "
+        "restore retry revert review roll rollback rotate run scale search see set shorten split "
+        "start stop switch test trace track try tune uninstall update upgrade use validate verify "
+        "wait watch"
+    )
 )
 
 #: Word groups that say the same: abbreviations, families and near equals. The first is the key.
-EQUIVALENTS: Final[tuple[str, ...]] = (
-    "database db", "application app", "configuration config conf configure", "maximum max maximal",
-    "minimum minimal", "authentication auth authenticate", "connect conn", "request req",
-    "respond resp response reply", "error err", "message msg", "memory mem",
-    "directory dir folder", "repository repo", "certificate cert", "environment env",
-    "kubernetes k8s kube", "parameter param", "service svc", "namespace ns", "image img",
-    "package pkg", "library lib", "process proc", "command cmd", "execute exec exe executable",
-    "permission perm", "password pwd passwd", "address addr", "number num", "average avg mean",
-    "temporary temp tmp", "production prod", "development dev", "variable var", "value val",
-    "version ver", "information info", "statistics stats", "synchronize sync synchronise",
-    "initialize init initialise", "deploy rollout", "volume vol", "gateway gw", "limit lim",
-    "find found locate discover exist existence exists", "delete remove erase", "stop halt cease",
-    "start begin launch boot", "restart reboot", "reject refuse refusal rejection",
-    "above exceed surpass", "exhaust deplete", "require need", "fix repair", "allow permit authorize",
-    "obtain acquire", "send transmit", "fail failure", "success succeed successful successfully",
-    "expire expiry", "wait waiter", "latency delay", "increase rise grow growth raise climb",
-    "decrease decline reduce reduction shrink", "large big", "little small", "correct proper right",
-    "cancel cancellation", "available availability", "wrong incorrectly", "terminate termination",
-    "crash crashloop", "reach reachable", "schedule schedulable", "access accessible",
-    "respond responsive", "overload overloaded", "capacity capacities", "healthy health",
-)  # fmt: skip
+EQUIVALENTS: Final = _groups(
+    "database db, application app, configuration config conf configure, maximum max maximal, "
+    "minimum minimal, authentication auth authenticate, connect conn, request req, "
+    "respond resp response reply, error err, message msg, memory mem, directory dir folder, "
+    "repository repo, certificate cert, environment env, kubernetes k8s kube, "
+    "parameter param, service svc, namespace ns, image img, package pkg, library lib, "
+    "process proc, command cmd, execute exec exe executable, permission perm, "
+    "password pwd passwd, address addr, number num, average avg mean, temporary temp tmp, "
+    "production prod, development dev, variable var, value val, version ver, "
+    "information info, statistics stats, synchronize sync synchronise, "
+    "initialize init initialise, deploy rollout, volume vol, gateway gw, limit lim, "
+    "find found locate discover exist existence exists, delete remove erase, "
+    "stop halt cease, start begin launch boot, restart reboot, "
+    "reject refuse refusal rejection, above exceed surpass, exhaust deplete, require need, "
+    "fix repair, allow permit authorize, obtain acquire, send transmit, fail failure, "
+    "success succeed successful successfully, expire expiry, wait waiter, latency delay, "
+    "increase rise grow growth raise climb, decrease decline reduce reduction shrink, "
+    "large big, little small, correct proper right, cancel cancellation, "
+    "available availability, wrong incorrectly, terminate termination, crash crashloop, "
+    "reach reachable, schedule schedulable, access accessible, respond responsive, "
+    "overload overloaded, capacity capacities, healthy health"
+)
 
 #: Word forms that no suffix rule finds; the first is the key.
-IRREGULAR: Final[tuple[str, ...]] = (
-    "run ran running", "lose lost loss losing", "begin began begun", "break broke broken",
-    "send sent", "find found", "write wrote written", "hold held", "hang hung", "shut shutting",
-    "throw threw thrown", "grow grew grown", "rise rose risen", "fall fell fallen", "keep kept",
-    "build built", "leave left", "meet met", "stick stuck", "spend spent", "bind bound",
-    "freeze froze frozen", "read reading", "hit hitting", "set setting settings", "put putting",
-    "choose chose chosen", "lead led", "feed fed", "tell told", "bring brought", "catch caught",
-    "overrun overran", "reset resetting", "split splitting", "use used using", "die died dying",
-    "high higher highest", "low lower lowest", "early earlier earliest", "late later latest",
-    "slow slower slowest", "fast faster fastest", "old older oldest", "new newer newest",
-    "long longer longest", "large larger largest", "small smaller smallest", "bad worse worst",
-    "good better best", "query queries querying", "index indices indexes", "process processes",
-    "exhaust exhausted exhaustion", "cancel cancelled canceled cancelling", "retry retries retried",
-)  # fmt: skip
+IRREGULAR: Final = _groups(
+    "run ran running, lose lost loss losing, begin began begun, break broke broken, "
+    "send sent, find found, write wrote written, hold held, hang hung, shut shutting, "
+    "throw threw thrown, grow grew grown, rise rose risen, fall fell fallen, keep kept, "
+    "build built, leave left, meet met, stick stuck, spend spent, bind bound, "
+    "freeze froze frozen, read reading, hit hitting, set setting settings, put putting, "
+    "choose chose chosen, lead led, feed fed, tell told, bring brought, catch caught, "
+    "overrun overran, reset resetting, split splitting, use used using, die died dying, "
+    "high higher highest, low lower lowest, early earlier earliest, late later latest, "
+    "slow slower slowest, fast faster fastest, old older oldest, new newer newest, "
+    "long longer longest, large larger largest, small smaller smallest, bad worse worst, "
+    "good better best, query queries querying, index indices indexes, process processes, "
+    "exhaust exhausted exhaustion, cancel cancelled canceled cancelling, "
+    "retry retries retried"
+)
 
 #: Words of which one contradicts the other, by their keys.
 OPPOSITES: Final[tuple[tuple[str, str], ...]] = (
@@ -374,8 +400,10 @@ NUMBER_WORDS: Final[Mapping[str, int]] = MappingProxyType(
     {
         word: value
         for value, word in enumerate(
-            "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-            "sixteen seventeen eighteen nineteen twenty".split(),
+            _words(
+                "two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+                "fifteen sixteen seventeen eighteen nineteen twenty"
+            ),
             start=2,
         )
     }
@@ -383,15 +411,25 @@ NUMBER_WORDS: Final[Mapping[str, int]] = MappingProxyType(
 )
 
 #: Words that make the number behind them a rounded one.
-APPROXIMATE: Final = frozenset("about around approximately roughly nearly almost circa".split())
+APPROXIMATE: Final = frozenset(_words("about around approximately roughly nearly almost circa"))
+
+#: Words that make *since* a word of time.
+DAYS: Final = frozenset(
+    _words("monday tuesday wednesday thursday friday saturday sunday yesterday today midnight noon")
+)
+
+#: Words that lead to the place where something was looked for.
+PLACES: Final = frozenset(_words("in for from on at within between of by with to until"))
 
 #: Months by name.
 MONTHS: Final[Mapping[str, int]] = MappingProxyType(
     {
         name: number
         for number, names in enumerate(
-            "jan january,feb february,mar march,apr april,may,jun june,jul july,aug august,"
-            "sep sept september,oct october,nov november,dec december".split(","),
+            _groups(
+                "jan january,feb february,mar march,apr april,may,jun june,jul july,aug august,"
+                "sep sept september,oct october,nov november,dec december"
+            ),
             start=1,
         )
         for name in names.split()

@@ -3,7 +3,7 @@ How each word of a sentence is meant: negated, hedged, or plainly stated.
 
 1. A negation is *firm* on the first content word behind it, and *loose* on the next few, up to the
    next mark or joining word. Two firm negations cancel each other.
-2. A word such as *failed* or *not found* is loose on the few words before it.
+2. A word such as *failed* or *not found* is loose on the few words beside it.
 3. A hedge covers what follows it, up to the same marks; a condition covers its whole sentence.
 """
 
@@ -136,9 +136,12 @@ class _Scope:
     def _word(self, token: Token) -> Mark:
         self._deny_existence(token)
         negations = [*self._pending, token.negated] if token.negated else self._pending
-        loose = self._loose if self._left else UNMARKED
+        self._loose = self._loose if self._left else UNMARKED
+        loose = self._loose
         firm = negations[-1] if len(negations) % 2 else UNMARKED
         # What is negated twice is stated, and no longer in the reach of either.
         loose = UNMARKED if negations and not firm else loose
         self._pending, self._left = [], max(self._left - 1, 0)
+        if token.key in _FAILING:
+            self._loose, self._left = self._loose | Negation.FAILURE, max(self._left, 1)
         return Mark(firm, loose, self._hedged)

@@ -105,7 +105,9 @@ class Line:
             self.seen[key] = self.seen[key].joined(seen) if key in self.seen else seen
         self.relations = tuple(find_relations(tokens, chains=True))
         self.slots = tuple(find_slots(tokens))
-        self.things = frozenset(token.key for token in tokens if token.key in _KINDS_OF_THING)
+        self.things = frozenset(
+            token.key for token in tokens if token.required and token.key in _KINDS_OF_THING
+        )
 
 
 def _seen(marked: Mark) -> Seen:

@@ -25,6 +25,10 @@ __all__ = ["clean", "date_key", "fold", "lex"]
 #: The longest blob that is read as one; a longer one is cut at its punctuation.
 _LONGEST: Final = 200
 
+#: A clock shows up to this hour, and less than this minute.
+_HOURS: Final = 24
+_MINUTES: Final = 60
+
 _PLAIN: Final = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201b\u2032", "'"),
@@ -35,8 +39,10 @@ _PLAIN: Final = str.maketrans(
     }
 )
 # What is not seen could hide a word: soft hyphens, joiners, direction marks and the like.
-_UNSEEN: Final = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f"
-                            "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]")  # fmt: skip
+_UNSEEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]"
+)
 _LEXEME: Final = re.compile(
     r"(?P<blob>[\w/~$\\.+#-](?:[\w./\\:@#%+~$-]|(?<=[0-9]),(?=[0-9])|(?<=\w)'(?=\w))*+)"
     r"|(?P<newline>\n\s*+)|(?P<mark>[^\w\s])"
@@ -112,7 +118,7 @@ def lex(cleaned: str) -> Iterator[Token]:
         elif found.lastgroup == "newline":
             yield from _newline(cleaned, found.end())
         else:
-            yield from _mark(found[0], cleaned[found.end() : found.end() + 1])
+            yield from _mark(cleaned, found.start())
 
 
 def _newline(text: str, following: int) -> Iterator[Token]:
@@ -121,9 +127,13 @@ def _newline(text: str, following: int) -> Iterator[Token]:
         yield Token(Kind.END, "\n", "\n")
 
 
-def _mark(mark: str, following: str) -> Iterator[Token]:
+def _mark(text: str, at: int) -> Iterator[Token]:
+    mark, before, following = text[at], text[at - 1 : at], text[at + 1 : at + 2]
     if mark == "\u3002" or (mark in "!?" and not following.isalnum()):
         yield Token(Kind.END, mark, mark)
+    elif mark == ":" and before in {'"', "'"}:
+        # The colon of a JSON object says which value a name has, as an equals sign does.
+        yield Token(Kind.BREAK, "=", mark)
     elif mark in ",;:()[]{}|<>=":
         yield Token(Kind.BREAK, mark, mark)
 
@@ -216,7 +226,7 @@ def date_key(year: int | None, month: int, day: int) -> str:
 
 def _time(core: str) -> list[Token] | None:
     found = _TIME.fullmatch(core)
-    if found is None or int(found[1]) > 24 or int(found[2]) > 59:
+    if found is None or int(found[1]) > _HOURS or int(found[2]) >= _MINUTES:
         return None
     fraction = (found[4] or "").rstrip("0")
     key = f"{int(found[1]):02}:{found[2]}"
@@ -320,8 +330,9 @@ def _parts(core: str) -> list[Token]:
 
 def _ports(core: str) -> list[Token]:
     return [
-        Token(Kind.NUMBER, number, number, False, quantity=Quantity(Fraction(number), Fraction(1, 2)))
+        token._replace(required=False)
         for number in _PORT.findall(core)
+        for token in _number(number) or ()
     ]
 
 

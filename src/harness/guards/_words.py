@@ -13,6 +13,7 @@ from harness.guards._kinds import Kind, Negation, Quantity, Token
 from harness.guards._lexicon import (
     APPROXIMATE,
     COMPARING,
+    DAYS,
     EQUIVALENTS,
     IRREGULAR,
     MONTHS,
@@ -49,6 +50,11 @@ _NO_PLURAL: Final = ("ss", "us", "is")
 _VOWELS: Final = frozenset("aeiouy")
 #: The longest word that is stemmed; a longer one is no English.
 _LONGEST: Final = 40
+#: A word of so few letters stays as it is.
+_SHORT: Final = 3
+#: The numbers that a day and a year have.
+_DAY: Final = (1, 31)
+_YEAR: Final = (1900, 2999)
 
 
 def _irregular() -> Mapping[str, str]:
@@ -83,9 +89,10 @@ def stem(word: str) -> str:
 
 
 def _undoubled(word: str) -> str:
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in _VOWELS:
-        return word[:-1]
-    return word[:-1] if len(word) > 3 and word[-1] == "e" else word
+    if len(word) <= _SHORT:
+        return word
+    doubled = word[-1] == word[-2] and word[-1] not in _VOWELS
+    return word[:-1] if doubled or word[-1] == "e" else word
 
 
 def _equivalents() -> Mapping[str, str]:
@@ -180,14 +187,16 @@ def _word(raw: list[Token], at: int) -> tuple[int, Token]:
         return dated
     if token.key in NUMBER_WORDS and token.required:
         value = Fraction(NUMBER_WORDS[token.key])
-        number = Token(Kind.NUMBER, str(value), token.text, quantity=Quantity(value, Fraction(1, 2)))
+        quantity = Quantity(value, Fraction(1, 2))
+        number = Token(Kind.NUMBER, str(value), token.text, quantity=quantity)
         taken, read = _quantity([number, *raw[at + 1 : at + 2]], 0)
         return taken, _approximate(read, raw[at - 1] if at else None)
     for length in range(min(_PHRASES.get(token.key, 0), len(raw) - at), 0, -1):
         words = raw[at : at + length]
         phrase = " ".join(word.key for word in words)
         if phrase in ROLES and all(word.kind is Kind.WORD for word in words):
-            return length, _roled(words, phrase, raw[at + length] if at + length < len(raw) else None)
+            following = raw[at + length] if at + length < len(raw) else None
+            return length, _roled(words, phrase, following)
     return 1, _content(token)
 
 
@@ -215,14 +224,11 @@ def _roled(words: list[Token], phrase: str, following: Token | None) -> Token:
 
 
 _POINTS: Final = frozenset({Kind.NUMBER, Kind.TIME, Kind.DATE})
-_DAYS: Final = frozenset(
-    "monday tuesday wednesday thursday friday saturday sunday yesterday today midnight noon".split()
-)
 
 
 def _is_temporal(following: Token | None) -> bool:
     return following is not None and (
-        following.kind in _POINTS or following.key in _DAYS or following.key in MONTHS
+        following.kind in _POINTS or following.key in DAYS or following.key in MONTHS
     )
 
 
@@ -233,23 +239,23 @@ def _dated(raw: list[Token], at: int) -> tuple[int, Token] | None:
     month = MONTHS.get(raw[at].key)
     if month is None:
         return None
-    words = [token for token in raw[at : at + 4] if token.key != ","][:3]
-    if len(words) < 2 or not _is_whole(words[1], 1, 31):
+    day, *rest = raw[at + 1 : at + 4] or [raw[at]]
+    if not _is_whole(day, _DAY):
         return None
-    year = words[2] if len(words) > 2 and _is_whole(words[2], 1900, 2999) else None
-    last = year or words[1]
-    taken = next(offset for offset in range(1, 4) if raw[at + offset] is last) + 1
-    key = date_key(int(year.key) if year else None, month, int(words[1].key))
+    comma = bool(rest) and rest[0].key == ","
+    year = next((token for token in rest[comma : comma + 1] if _is_whole(token, _YEAR)), None)
+    taken = 2 if year is None else 3 + comma
+    key = date_key(int(year.key) if year else None, month, int(day.key))
     return taken, Token(Kind.DATE, key, " ".join(token.text for token in raw[at : at + taken]))
 
 
-def _is_whole(token: Token, least: int, most: int) -> bool:
+def _is_whole(token: Token, bounds: tuple[int, int]) -> bool:
     quantity = token.quantity
     return (
         quantity is not None
         and not quantity.unit
         and quantity.value.denominator == 1
-        and least <= quantity.value <= most
+        and bounds[0] <= quantity.value <= bounds[1]
     )
 
 
@@ -262,7 +268,7 @@ def _quantity(raw: list[Token], at: int) -> tuple[int, Token]:
     if quantity is None or quantity.unit or following is None or following.kind is not Kind.WORD:
         return 1, number
     month = MONTHS.get(following.key)
-    if month is not None and len(following.key) > 2 and _is_whole(number, 1, 31):
+    if month is not None and _is_whole(number, _DAY):
         return _day_first(raw, at, month)
     if following.key not in UNITS:
         return 1, number
@@ -271,7 +277,7 @@ def _quantity(raw: list[Token], at: int) -> tuple[int, Token]:
 
 
 def _day_first(raw: list[Token], at: int, month: int) -> tuple[int, Token]:
-    year = raw[at + 2] if at + 2 < len(raw) and _is_whole(raw[at + 2], 1900, 2999) else None
+    year = raw[at + 2] if at + 2 < len(raw) and _is_whole(raw[at + 2], _YEAR) else None
     key = date_key(int(year.key) if year else None, month, int(raw[at].key))
     taken = 3 if year else 2
     return taken, Token(Kind.DATE, key, " ".join(token.text for token in raw[at : at + taken]))

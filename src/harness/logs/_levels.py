@@ -2,8 +2,8 @@
 The level of a log line, in whatever spelling its program writes it.
 
 1. The word right after the timestamp counts in any case: ``Info``, ``- WARN``, ``[error]``.
-2. Else the first level that stands in its own right: a capitalised word, a word in brackets, a
-   ``level=`` field (of words or of numbers), ``error:`` at the start of a message, the single letter
+2. Else the first level that stands in its own right: a capitalised word, ``error:`` at the start
+   of a message, a word in brackets, a ``level=`` field (of words or of numbers), the single letter
    of klog and Android. Only the line's beginning is looked at.
 3. A line that states none has none. Nothing is guessed from its words.
 """

@@ -5,6 +5,7 @@ The lines of a log file, read lazily in memory that neither the file nor a line 
    a file without any LF). One CR before the LF belongs to the line end.
 2. A line is UTF-8; one that is not is read as Latin-1, where every byte is a character.
 3. A text is at most so many UTF-8 bytes; a longer line is cut at a character and flagged.
+4. NUL bytes at the start of a line are no text: they are the hole that a truncation left.
 """
 
 from __future__ import annotations
@@ -22,7 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["MAX_LINE_BYTES", "Block", "LogLine", "check_log", "read_blocks", "read_lines"]
+__all__ = [
+    "MAX_LINE_BYTES",
+    "Block",
+    "LogLine",
+    "check_log",
+    "read_blocks",
+    "read_lines",
+    "require_positive",
+]
 
 #: The longest text of a line, in UTF-8 bytes, where no other bound is given.
 MAX_LINE_BYTES: Final = 4096
@@ -117,9 +126,23 @@ def read_blocks(path: str | Path, *, max_bytes: int = MAX_LINE_BYTES) -> Iterato
         LogFileError: As there.
         InvalidArgumentError: As there.
     """
-    if type(max_bytes) is not int or max_bytes < 1:
-        raise InvalidArgumentError("max_bytes", max_bytes, "a positive whole number")
+    require_positive("max_bytes", max_bytes)
     return _blocks(read_chunks(path), max_bytes)
+
+
+def require_positive(name: str, value: object) -> None:
+    """
+    Refuse anything but a positive whole number.
+
+    Args:
+        name: The argument's name.
+        value: Its value.
+
+    Raises:
+        InvalidArgumentError: It is something else.
+    """
+    if type(value) is not int or value < 1:
+        raise InvalidArgumentError(name, value, "a positive whole number")
 
 
 def _blocks(chunks: Iterator[bytes], max_bytes: int) -> Iterator[Block]:
@@ -133,21 +156,27 @@ def _blocks(chunks: Iterator[bytes], max_bytes: int) -> Iterator[Block]:
     for chunk in chunks:
         end = chunk.rfind(b"\n") + 1
         if end == 0:
-            carried, inside = carried + chunk[: kept - len(carried)], True
+            carried, inside = _grown(carried, chunk, kept), True
             continue
         start = 0
         if inside:
             start = chunk.index(b"\n") + 1
-            whole = carried + chunk[: min(start - 1, kept - len(carried))]
-            yield _single(number, whole, max_bytes)
+            yield _single(number, _grown(carried, chunk[: start - 1], kept), max_bytes)
             number += 1
         if start < end:
             block = _block(number, chunk[start:end], max_bytes)
             yield block
             number += len(block.texts)
-        carried, inside = chunk[end : end + kept], end < len(chunk)
+        carried, inside = _grown(b"", chunk[end:], kept), end < len(chunk)
     if inside:
         yield _single(number, carried, max_bytes)
+
+
+def _grown(carried: bytes, more: bytes, kept: int) -> bytes:
+    """
+    Append to the beginning of a line what matters of it.
+    """
+    return (carried + more[: kept - len(carried)]) if carried else more.lstrip(b"\0")[:kept]
 
 
 def _single(number: int, data: bytes, max_bytes: int) -> Block:
@@ -168,6 +197,8 @@ def _block(first: int, data: bytes, max_bytes: int) -> Block:
         fitted = [_fit_bytes(line, max_bytes) for line in data.split(b"\n")[:-1]]
     else:
         texts = text.replace("\r\n", "\n").split("\n")[:-1]
+        if "\0" in text:
+            texts = [line.lstrip("\0") for line in texts]
         if len(max(texts, key=len)) * _WIDEST <= max_bytes:
             return Block(first, tuple(texts))
         fitted = [_fit(line, max_bytes) for line in texts]
@@ -179,6 +210,7 @@ def _fit_bytes(data: bytes, max_bytes: int) -> tuple[str, bool]:
     """
     Decode one line without its LF, no further than it can matter.
     """
+    data = data.lstrip(b"\0")
     longer = len(data) >= max_bytes + _SPARE
     try:
         # Where the rest is left away, a last character that was cut in two is left away with it.

@@ -24,9 +24,7 @@ _VARIABLE: Final = re.compile(
     re.VERBOSE,
 )
 # The message of a structured line: its quotes do not make it a variable.
-_MESSAGE: Final = re.compile(
-    r'\b(?:msg|message|event|err|error)"?[ ]?[=:][ ]?"((?:[^"\\]|\\.)+)"'
-)
+_MESSAGE: Final = re.compile(r'\b(?:msg|message|event|err|error)"?[ ]?[=:][ ]?"((?:[^"\\]|\\.)+)"')
 # What stands between a timestamp and the text.
 _TRIMMED: Final = " \t]),|:-"
 

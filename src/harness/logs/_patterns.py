@@ -62,8 +62,14 @@ class _Repeat(NamedTuple):
 @define
 class _Group:
     """
-    What was seen of a group so far: the first letter of each alternative (``None`` where it has no
-    certain one), and whether its parts can be of several lengths.
+    What was seen of a group so far.
+
+    Attributes:
+        starts: The first letter of each alternative; ``None`` where it has no certain one.
+        begun: Whether the current alternative has an element.
+        varies: Whether its parts can be of several lengths.
+        unbounded: How many quantifiers without a small bound it holds, repeats counted in.
+        repeats_risk: Whether it repeats something that is risky to repeat.
     """
 
     starts: list[str | None] = field(factory=list)

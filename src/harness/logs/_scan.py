@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, NamedTuple
 
-from attrs import frozen
+from attrs import field, frozen
 
 from harness.logs._levels import Level, level_of
 from harness.logs._lines import MAX_LINE_BYTES, read_blocks
@@ -59,7 +59,7 @@ class Query:
         pattern: What must be found in them.
     """
 
-    window: Window = Window()
+    window: Window = field(factory=Window)
     level: Level | None = None
     pattern: re.Pattern[str] | None = None
 
@@ -155,7 +155,10 @@ class Scan:
         if not self._inside:
             self.unplaced += self._limits is None
         elif self._levels and not text[:1].isspace():
-            self._level = level_of(text) or (None if is_head else self._level)
+            stated = level_of(text)
+            # A line that states its level does not continue another one.
+            self._level = stated if is_head or stated else self._level
+            is_head = is_head or stated is not None
         return is_head
 
 

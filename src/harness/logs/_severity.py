@@ -46,7 +46,7 @@ def severity_of(level: Level | None, text: str) -> int:
         By level: 6 fatal, 5 error, 4 warning, 1 debugging. At any other level by words: of a
         collapse 5 without a level and 4 with one, of a failure 4 and 3; else 2.
     """
-    if level in _BY_LEVEL:
+    if level is not None and level in _BY_LEVEL:
         return _BY_LEVEL[level]
     stated = level is not None
     if _COLLAPSES.search(text):

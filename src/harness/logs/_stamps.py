@@ -12,14 +12,10 @@ The timestamps of log lines: found in their usual forms, read fast, and made com
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["ANY_YEAR", "Stamp", "StampReader", "nearest_year", "parse_time"]
+__all__ = ["ANY_YEAR", "MONTHS", "Stamp", "StampReader", "nearest_year", "parse_time"]
 
 #: The year of a stamp while nothing tells it: a leap year, so that every day exists.
 ANY_YEAR: Final = 2000
@@ -32,11 +28,10 @@ _REMEMBERED: Final = 512
 
 _HALF_A_YEAR: Final = timedelta(days=183)
 
-_MONTHS: Final[Mapping[str, int]] = MappingProxyType(
-    {
-        name: number
-        for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)
-    }
+#: The names that logs use for months.
+MONTHS: Final = (
+    *("Jan", "Feb", "Mar", "Apr", "May", "Jun"),
+    *("Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
 )
 
 
@@ -57,7 +52,7 @@ class Stamp(NamedTuple):
     yearless: bool
 
 
-_MONTH: Final = f"(?:{'|'.join(_MONTHS)})"
+_MONTH: Final = f"(?:{'|'.join(MONTHS)})"
 _DAY: Final = "(?:[0-9][0-9]| ?[0-9])"
 _CLOCK: Final = "[0-9]{2}:[0-9]{2}:[0-9]{2}"
 _FRACTION: Final = "(?:[.,][0-9]{1,9})?"
@@ -159,7 +154,7 @@ def _read_named(text: str) -> tuple[datetime, bool]:
         raise ValueError(text)
     year = found["year"] or found["last"]
     day = int(found["first"] or found["day"])
-    date = f"{year or ANY_YEAR}-{_MONTHS[found['month']]:02}-{day:02}"
+    date = f"{year or ANY_YEAR}-{MONTHS.index(found['month']) + 1:02}-{day:02}"
     clock = f"{found['clock']}.{found['fraction'] or 0}{found['zone'] or ''}"
     return datetime.fromisoformat(f"{date}T{clock}"), year is None
 

@@ -2,8 +2,8 @@
 Lines that say the same thing, as one group each: what varies is masked.
 
 1. Lines whose unmasked text is the same are one group at once.
-2. A group also takes a line of the same level and length whose first two words are the same and most
-   of the others: user names and host names differ in one word. Words that tell what happened
+2. A group also takes a line of the same level and length whose first two words are the same and
+   most of the others: user names and host names differ in one word. Words that tell what happened
    (``accepted`` and ``refused``) never become a variable.
 3. Same lines, same groups, in the same order. The number of groups is bounded: when there is no
    room, the least severe and smallest one gives way to one that is more severe. What has no group
@@ -13,6 +13,7 @@ Lines that say the same thing, as one group each: what varies is masked.
 from __future__ import annotations
 
 from math import log2
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
@@ -20,6 +21,7 @@ from attrs import define, field
 from harness.logs._masking import MASK, mask, tells
 from harness.logs._severity import FAILURE, severity_of
 from harness.logs._timeline import Timeline
+from harness.logs._wording import written_stamp
 
 if TYPE_CHECKING:
     from harness.logs._levels import Level
@@ -36,7 +38,6 @@ _WORD: Final = "<...>"
 # Stands for a mask that stays one, while masks are replaced from left to right.
 _KEPT: Final = "\0"
 
-_SAMPLES: Final = 3
 _BINS: Final = 32
 _SLOTS: Final = 8
 _VALUES: Final = 64
@@ -64,8 +65,9 @@ class Template:
         first: The number of its first line.
         count: How many lines.
         last: The number of its last line.
-        stamps: The timestamps of its first and its last line, as written; empty where there is none.
-        samples: Its first lines, each with its number.
+        stamps: The timestamps of its first and its last line as written; empty where there is none.
+        yearless: Whether they are written without a year.
+        sample: Its first line.
     """
 
     tokens: list[str]
@@ -75,7 +77,8 @@ class Template:
     count: int = 0
     last: int = 0
     stamps: tuple[str, str] = ("", "")
-    samples: list[tuple[int, str]] = field(factory=list)
+    yearless: bool = False
+    sample: str = ""
     _values: list[dict[str, int] | None] | None = field(default=None, init=False)
     _timeline: Timeline = field(factory=lambda: Timeline(_BINS), init=False)
 
@@ -116,15 +119,15 @@ class Template:
             entry: The line.
             values: What was masked in it.
         """
-        stamp = entry.stamp
-        written = entry.text[stamp.start : stamp.end] if stamp else ""
-        self.stamps = (self.stamps[0] or written, written or self.stamps[1])
+        written = written_stamp(entry)
         if self.count == 0:
+            self.stamps = (written, written)
+            self.yearless = entry.stamp is not None and entry.stamp.yearless
+            self.sample = entry.text
             self._values = [{} for _ in values[:_SLOTS]]
         self.count += 1
         self.last = entry.number
-        if len(self.samples) < _SAMPLES:
-            self.samples.append((entry.number, entry.text))
+        self.stamps = (self.stamps[0], written)
         if entry.instant:
             self._timeline.add(entry.instant, entry.number)
         for at, counts in enumerate(self._values or ()):
@@ -155,13 +158,13 @@ class Template:
         """
         Values that make up a good part of what stood in a place that varies, with their counts.
         """
-        found = []
+        found: dict[str, int] = {}
         for counts in self._values or ():
             if counts and 1 < len(counts) < self.count:
-                value = max(counts, key=lambda one: counts[one])
-                if counts[value] * _USUAL >= self.count:
-                    found.append((value, counts[value]))
-        return tuple(found)
+                value, count = max(counts.items(), key=itemgetter(1))
+                if count * _USUAL >= self.count:
+                    found.setdefault(value, count)
+        return tuple(found.items())
 
     @property
     def peak(self) -> Peak | None:
@@ -169,6 +172,13 @@ class Template:
         When most of its lines came; ``None`` without timestamps.
         """
         return self._timeline.peak()
+
+    @property
+    def rank(self) -> tuple[int, float, int]:
+        """
+        What to sort by: what matters most comes first.
+        """
+        return -self.severity, -self.weight, self.first
 
     @property
     def weight(self) -> float:
@@ -228,9 +238,7 @@ class TemplateGrouper:
             if template.covers(tokens):
                 template.widen(tokens)
                 return template
-        template = Template(
-            tokens, entry.level, severity_of(entry.level, entry.text), entry.number
-        )
+        template = Template(tokens, entry.level, severity_of(entry.level, entry.text), entry.number)
         if len(self._templates) >= self._most and not self._make_room(template.severity):
             return None
         self._templates.append(template)
@@ -259,4 +267,4 @@ class TemplateGrouper:
         Returns:
             By severity, then by weight, then by first line.
         """
-        return sorted(self._templates, key=lambda one: (-one.severity, -one.weight, one.first))
+        return sorted(self._templates, key=lambda one: one.rank)

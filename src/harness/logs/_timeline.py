@@ -67,7 +67,10 @@ class Peak:
         """
         Its last second.
         """
-        return self.begin + self.width - timedelta(seconds=1)
+        try:
+            return self.begin + (self.width - timedelta(seconds=1))
+        except OverflowError:
+            return datetime.max.replace(tzinfo=UTC)
 
 
 class Timeline:

@@ -1,0 +1,1 @@
+"""The log-file tool."""
