@@ -153,7 +153,8 @@ class Run:
         self.evidence_prefix = ""
         #: Wall-clock time, for the record.
         self.started_at = datetime.fromtimestamp(0, UTC)
-        self.intent: Intent | None = None
+        # without a router every run is routed from the start (section 3.4)
+        self.intent: Intent | None = Intent.DIAGNOSIS if setup.router is None else None
         self.missing_context: tuple[str, ...] = ()
         self.gates = Gates()
         #: The records that an approved report cites.

@@ -12,7 +12,10 @@ from harness import (
 )
 from harness.demo._agent import draft_report, find_culprit
 
-_ERROR = "2026-01-31T09:05:{}.000Z ERROR payment refused because the connection pool is exhausted: size=5 in_use=5 waiting=9"
+_ERROR = (
+    "2026-01-31T09:05:{}.000Z ERROR payment refused because the connection pool is exhausted: "
+    "size=5 in_use=5 waiting=9"
+)
 _DEPLOY = "2026-01-31T09:05:{}.000Z INFO  deployed shop version={}: changed pool_size from {} to {}"
 _ERRORS = ("logs", (_ERROR.format("07"), _ERROR.format("08")))
 _CONFIG = ("config", ('"pool_size": 5,', '"acquire_timeout_ms": 100'))
@@ -67,13 +70,12 @@ def test_no_other_deploy_is_blamed(found: tuple[tuple[str, tuple[str, ...]], ...
 
 
 def test_every_statement_is_cited() -> None:
-    """The conclusion quotes error and deploy; each claim quotes the line that it repeats."""
+    """The conclusion quotes error and deploy, each claim the line that it repeats."""
     draft = draft_report(_records(_ERRORS, _CULPRIT, _CONFIG, _METRICS))
     quotes = [citation.quote for citation in draft.citations]
     assert quotes == [
-        "payment refused because the connection pool is exhausted: size=5 in_use=5",
-        "version=2.0",
-        "pool_size 20 -> 5",
+        "connection pool is exhausted: size=5 in_use=5",
+        "changed pool_size from 20 to 5",
     ]
     cited = [(claim.citations[0].invocation_id, claim.citations[0].quote) for claim in draft.claims]
     assert cited == [("E-3", '"pool_size": 5'), ("E-4", '"pool_timeouts": 49')]
@@ -85,3 +87,21 @@ def test_what_no_source_says_is_left_out(found: tuple[tuple[str, tuple[str, ...]
     draft = draft_report(_records(_ERRORS, _CULPRIT, *found))
     assert draft.conclusion
     assert draft.claims == ()
+
+
+@pytest.mark.parametrize(
+    ("until", "claimed"), [("2026-01-31T09:05:05.000Z", True), ("2026-01-31T09:05:06.000Z", False)]
+)
+def test_an_empty_scope_before_the_deploy_is_cited(until: str, *, claimed: bool) -> None:
+    """That nothing failed before the deploy is said only where exactly that was asked."""
+    row = Invocation(
+        9,
+        "E-9",
+        "run",
+        ToolCall("logs", {}, {"until": until}),
+        InvocationStatus.READY,
+        EvidenceStatus.NO_EVIDENCE,
+    )
+    draft = draft_report([*_records(_ERRORS, _CULPRIT), CanonicalRecord(row)])
+    texts = [claim.text for claim in draft.claims]
+    assert texts == (["No error was found in the logs until " + until + "."] if claimed else [])

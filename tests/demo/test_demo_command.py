@@ -36,6 +36,7 @@ def test_an_ending_is_shown_whole(made: Incident) -> None:
     run_demo("tool-error", out=out, err=err)
     shown = out.getvalue()
     assert "\nSources:\n- service.log:" in shown
+    assert "\n- logs: nothing was found\n" in shown
     assert "\nLimitations:\n- `metrics` could not be asked (TRANSPORT)\n" in shown
     assert "\nrun       why did execution stop?          SUCCESS, REPORT_APPROVED\n" in shown
     assert "\n7. Budget and stop reason\n" in shown

@@ -92,14 +92,16 @@ def test_another_ending_is_told_apart(records: dict[str, RunRecord]) -> None:
 def test_the_report_names_the_deploy(results: dict[str, RunResult]) -> None:
     """The good report blames the deploy, and all four sources carry it."""
     public = results["report"].public
-    assert "version=2.4.0 changed pool_size 20 -> 5" in public.text
+    assert "changed pool_size from 20 to 5, fraud_check_ms from 0 to 300" in public.text
     assert {source.tool for source in public.sources} == {"logs", "deploys", "config", "metrics"}
     assert public.limitations == ()
 
 
 def test_every_source_stands_in_its_file(incident: Incident, results: dict[str, RunResult]) -> None:
-    """Each source of the report is a line of a file, and says what it is cited for."""
-    for source in results["report"].public.sources:
+    """Each cited fact is a line of a file; the one other source is the empty scope."""
+    cited = [source for source in results["report"].public.sources if source.source]
+    assert len(cited) == 4
+    for source in cited:
         name, _, number = source.source.partition(":")
         lines = incident.log.with_name(name).read_text().splitlines()
         assert source.text in lines[int(number) - 1]

@@ -22,6 +22,7 @@ from harness import (
     Progress,
     ProgressStatement,
     ToolCall,
+    Usage,
 )
 
 if TYPE_CHECKING:
@@ -29,10 +30,14 @@ if TYPE_CHECKING:
 
     from harness import AgentView, Attempt, CanonicalRecord
 
-_EXHAUSTED: Final = re.compile(r"connection pool is exhausted: size=(?P<size>\d+) in_use=\d+")
+# No model is asked: that is known, and not unknown usage.
+_NOTHING: Final = Usage(0, 0)
+_EXHAUSTED: Final = re.compile(
+    r"connection pool is exhausted: (?P<state>size=(?P<size>\d+) in_use=\d+)"
+)
 _DEPLOYED: Final = re.compile(
-    r"version=(?P<version>[^\s:]+): (?P<all>changed .*?"
-    r"(?P<change>pool_size from (?P<old>\d+) to (?P<size>\d+)).*)"
+    r"version=(?P<version>[^\s:]+): "
+    r"(?P<change>changed .*?pool_size from (?P<old>\d+) to (?P<size>\d+).*)"
 )
 _SIZE: Final = re.compile(r'"pool_size": (?P<size>\d+)')
 _TIMEOUTS: Final = re.compile(
@@ -107,7 +112,7 @@ class PoolAgent:
 
         Args:
             view: What is known so far.
-            attempt: Not used: no model is asked, so there is no usage.
+            attempt: Not used.
 
         Returns:
             The next batch of calls, or the draft.
@@ -115,8 +120,8 @@ class PoolAgent:
         del attempt
         calls = () if view.stop else next_calls(view)
         if not calls:
-            return AgentTurn(draft=draft_report(view.records))
-        return AgentTurn(calls, progress=state_progress(view))
+            return AgentTurn(draft=draft_report(view.records), usage=_NOTHING)
+        return AgentTurn(calls, progress=state_progress(view), usage=_NOTHING)
 
 
 def state_progress(view: AgentView) -> ProgressStatement:
@@ -192,11 +197,10 @@ def draft_report(records: Sequence[CanonicalRecord]) -> DiagnosisDraft:
     error, deploy = culprit
     version, change, old = deploy.match["version"], deploy.match["change"], deploy.match["old"]
     return DiagnosisDraft(
-        f"Payments were refused because the {error.match[0]}. "
-        f"The deploy of version {version} at {deploy.time} changed {change}.",
+        f"Payments were refused because the connection pool was exhausted: {error.match['state']}. "
+        f"The deploy of version {version} at {deploy.time} {change}.",
         (error.cite(), deploy.cite("change")),
         (
-            Claim(f"The deploy of version {version} {deploy.match['all']}.", (deploy.cite("all"),)),
             *_calm_claims(records, deploy),
             *_config_claims(records, deploy),
             *_metrics_claims(records),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from harness import AgentTurn, DiagnosisDraft, SemanticVerdict
+from harness import AgentTurn, DiagnosisDraft, SemanticVerdict, Usage
 from harness.demo._agent import state_progress
 from harness.demo._http import LOOPBACK
 
@@ -136,7 +136,9 @@ class StuckAgent:
         """
         if view.turn == 1 or view.stop:
             return self.agent.next_turn(view, attempt)
-        return AgentTurn([view.records[0].invocation.call], progress=state_progress(view))
+        return AgentTurn(
+            [view.records[0].invocation.call], progress=state_progress(view), usage=Usage(0, 0)
+        )
 
 
 class StubbornRepairer:

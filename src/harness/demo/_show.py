@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from enum import Enum
 
-    from harness import PublicContent, RunRecord, RunResult
+    from harness import CitedSource, PublicContent, RunRecord, RunResult
     from harness.demo._endings import Ending
 
 _HEADINGS = (
@@ -79,13 +79,19 @@ def _public_lines(public: PublicContent) -> list[str]:
     lines = [public.text.rstrip() or f"({public.code or 'nothing'} is all that became public)"]
     if public.draft is not None:
         # A fallback names its facts and limitations itself; beside a report they stand apart.
-        lines += _section("Sources:", [f"{one.source}: {one.text}" for one in public.sources])
-        lines += _section("Limitations:", [limitation_text(one) for one in public.limitations])
+        lines += _section("Sources:", map(_source, public.sources))
+        lines += _section("Limitations:", map(limitation_text, public.limitations))
     return lines
 
 
-def _section(title: str, items: Sequence[str]) -> list[str]:
-    return ["", title, *(f"- {item}" for item in items)] if items else []
+def _source(cited: CitedSource) -> str:
+    # A whole record has no place in a file; an empty one says by its scope what it is empty of.
+    return f"{cited.source or cited.tool}: {cited.text or 'nothing was found'}"
+
+
+def _section(title: str, items: Iterable[str]) -> list[str]:
+    lines = [f"- {item}" for item in items]
+    return ["", title, *lines] if lines else []
 
 
 def _views(record: RunRecord) -> list[tuple[str, ...]]:

@@ -13,7 +13,8 @@ from typing import Final
 
 from harness.guards._context import Slot, find_slots
 from harness.guards._kinds import HARD, UNMARKED, Kind, Negation
-from harness.guards._lexicon import KINDS_OF_THING, SATISFIED_BY
+from harness.guards._lexicon import KINDS_OF_NAME, KINDS_OF_THING, SATISFIED_BY
+from harness.guards._marks import dangling
 from harness.guards._passages import Evidence, Line, Passage, Seen
 from harness.guards._reasons import UNKNOWN, Finding, MismatchReason
 from harness.guards._statement import Statement
@@ -24,7 +25,7 @@ __all__ = ["carry", "is_known"]
 #: How many passages are tried for a statement.
 _TRIED: Final = 256
 
-_THINGS: Final = keys_of(KINDS_OF_THING)
+_KINDS: Final = keys_of(KINDS_OF_THING | KINDS_OF_NAME)
 
 
 class _Question:
@@ -42,6 +43,9 @@ class _Question:
 
     def text(self, at: int) -> str:
         return self.statement.tokens[at].text
+
+    def negated(self, at: int) -> Negation:
+        return self.statement.marks[at].firm | self.statement.marks[at].loose
 
     def is_known(self, at: int) -> bool:
         token = self.statement.tokens[at]
@@ -158,9 +162,9 @@ def _things(question: _Question, passage: Passage) -> Iterator[Finding]:
     """
     tokens = question.statement.tokens
     named = frozenset(tokens[at].key for at in question.statement.needed)
-    others = passage.things() - named
     for at in question.optional:
-        if others and tokens[at].key in _THINGS and not question.is_held(at, passage):
+        renamed = tokens[at].key in _KINDS and passage.rivals(tokens[at].key) - named
+        if renamed and not question.is_held(at, passage):
             yield Finding(MismatchReason.OTHER_THING, question.text(at))
 
 
@@ -169,10 +173,10 @@ def _negation(question: _Question, passage: Passage) -> Iterator[Finding]:
     seen = {at: passage.seen(f"w:{tokens[at].key}") for at in question.words}
     wanted = UNMARKED
     for at in question.words:
-        wanted |= marks[at].firm | marks[at].loose
-        if marks[at].firm and not _negated(seen[at]):
+        wanted |= question.negated(at)
+        if marks[at].firm and not _answer(question, at, seen[at], marks[at].firm):
             yield Finding(MismatchReason.NEGATION, question.text(at))
-        if not (marks[at].firm or marks[at].loose or seen[at].plain) and seen[at].firm:
+        if not (question.negated(at) or seen[at].plain) and seen[at].firm:
             yield Finding(MismatchReason.NEGATION, question.text(at))
     yield from _kinds_of_negation(question, seen, wanted)
     doubtful = [at for at in question.words if _negated(seen[at]) and not seen[at].plain]
@@ -190,14 +194,20 @@ def _kinds_of_negation(
     """
     *There is no X* is more than *X cannot be listed*: each kind of negation needs one that says it.
     """
-    marks = question.statement.marks
-    for token in question.statement.tokens:
-        if token.kind is Kind.NEGATION and token.required and not wanted & Negation[token.key]:
-            yield Finding(MismatchReason.NEGATION, token.text)
+    if alone := dangling(question.statement.tokens):
+        yield Finding(MismatchReason.NEGATION, alone.text)
     for kind in wanted:
-        meant = [at for at in question.words if (marks[at].firm | marks[at].loose) & kind]
-        if not any(_negated(seen[at]) & SATISFIED_BY[kind] for at in meant):
+        meant = [at for at in question.words if question.negated(at) & kind]
+        if not any(_answer(question, at, seen[at], kind) for at in meant):
             yield Finding(MismatchReason.NEGATION, question.text(meant[0]))
+
+
+def _answer(question: _Question, at: int, seen: Seen, kind: Negation) -> Negation:
+    """
+    Give what the evidence has for one negation of a word: one negation answers one.
+    """
+    taken = question.negated(at) & Negation.FAILURE & ~kind
+    return _negated(seen) & SATISFIED_BY[kind] & ~taken
 
 
 def _modality(question: _Question, passage: Passage) -> Iterator[Finding]:

@@ -119,18 +119,22 @@ def _context(tokens: Sequence[Token], at: int, family: str) -> dict[str, int]:
 
 
 def _side(tokens: Sequence[Token], positions: range, family: str) -> Iterator[tuple[str, int]]:
-    weight = _REACH
+    left, beside = _REACH, True
     for place, at in enumerate(positions):
         token = tokens[at]
         # A mark right beside a token binds it to the word behind the mark: ``size=5``, ``size: 5``.
         glued = place == 0 and positions.step < 0 and token.key in "=:"
-        if not glued and (token.kind in _BOUNDS or (family_of(token) or " ")[0] == family):
+        if glued:
+            continue
+        if token.kind in _BOUNDS or (family_of(token) or " ")[0] == family:
             return
-        if token.kind is Kind.WORD:
-            yield f"w:{token.key}", weight
-            weight -= 1
-        if not weight:
-            return
+        if token.kind is Kind.WORD and left:
+            if positions.step > 0 and at + 1 < len(tokens) and tokens[at + 1].key in "=:":
+                return
+            # *5 waiters*, *size 5*: what stands right beside it belongs to it more than the rest.
+            yield f"w:{token.key}", left + beside
+            left -= 1
+        beside = False
 
 
 _BOUNDS: Final = frozenset({Kind.BREAK, Kind.LINK, Kind.END})

@@ -59,13 +59,14 @@ def keys_of_token(token: Token) -> list[str]:
     """
     if token.kind is Kind.WORD:
         return [f"w:{token.key}"]
+    if token.kind is Kind.NEGATION:
+        # *failed to connect* says *failed* too.
+        return [f"w:{stem(token.text.casefold().partition(' ')[0])}"]
     if token.quantity is not None:
         measured = [f"q:{_measured(token.quantity)}"] if token.quantity.unit else []
         return [f"n:{token.key}", *measured]
-    if token.kind is Kind.TIME:
-        return [f"t:{moment}" for moment in _moments(token.key)]
-    if token.kind is Kind.DATE:
-        return list(dict.fromkeys((f"d:{token.key}", f"d:{token.key[-5:]}")))
+    if token.kind in {Kind.TIME, Kind.DATE}:
+        return [f"t:{point}" for point in _points(token)]
     if token.kind in HARD and token.kind is not Kind.QUOTE:
         return [*(f"i:{name}" for name in _names(token.key)), joined_key(token.key)]
     return []
@@ -105,9 +106,14 @@ def _measured(quantity: Quantity) -> str:
     return f"{dimension} {value}"
 
 
-def _moments(key: str) -> Iterator[str]:
+def _points(token: Token) -> Iterator[str]:
+    key = token.key
     yield key
-    yield from (key[:length] for length in (5, 8) if length < len(key))
+    if token.kind is Kind.TIME:
+        # ``10:15`` and ``10:15:28`` of ``10:15:28.411``.
+        yield from (key[:length] for length in (5, 8) if length < len(key))
+    elif len(key) > len("MM-DD"):
+        yield key[-len("MM-DD") :]
 
 
 def _names(key: str) -> Iterator[str]:
@@ -185,10 +191,8 @@ def ways_to_find(token: Token, numbers: NumberIndex) -> Alternatives:
         return tuple(_ways_to_count(token, token.quantity, numbers))
     if token.kind is Kind.WORD:
         return ((f"w:{token.key}",), (f"i:{token.text.casefold()}",))
-    if token.kind is Kind.TIME:
+    if token.kind in {Kind.TIME, Kind.DATE}:
         return ((f"t:{token.key}",),)
-    if token.kind is Kind.DATE:
-        return ((f"d:{token.key}",),)
     if token.kind in {Kind.NAME, Kind.IDENTIFIER, Kind.CODE}:
         return ((f"i:{token.key}",), (joined_key(token.key),))
     return ((f"i:{token.key}",),)

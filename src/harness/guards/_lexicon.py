@@ -26,6 +26,7 @@ __all__ = [
     "EXISTENCE",
     "FAILING",
     "IRREGULAR",
+    "KINDS_OF_NAME",
     "KINDS_OF_THING",
     "MONTHS",
     "NUMBER_WORDS",
@@ -263,6 +264,15 @@ KINDS_OF_THING: Final = frozenset(
     _words(
         "service application process container pod node cluster system job task command component "
         "workload instance program machine platform"
+    )
+)
+
+#: Things that are named beside their name: *host web-1*, *file /etc/hosts*.
+KINDS_OF_NAME: Final = frozenset(
+    _words(
+        "host server file directory path url namespace user account table column queue topic "
+        "bucket image package device disk volume interface endpoint address method class function "
+        "field key"
     )
 )
 

@@ -16,7 +16,7 @@ from harness.guards._kinds import UNMARKED, Kind, Negation, Token
 from harness.guards._lexicon import EXISTENCE, FAILING
 from harness.guards._words import keys_of
 
-__all__ = ["PLAIN", "Mark", "mark", "sentences"]
+__all__ = ["PLAIN", "Mark", "dangling", "mark", "sentences"]
 
 #: How many content words behind a negation it may still negate.
 _REACH: Final = 8
@@ -92,12 +92,33 @@ def mark(sentence: Sequence[Token]) -> list[Mark]:
     return marks
 
 
+def dangling(sentence: Sequence[Token]) -> Token | None:
+    """
+    Find a negation that has no word to negate, such as a *none* at the end.
+
+    Args:
+        sentence: The tokens of one sentence.
+
+    Returns:
+        The first such negation, or ``None``.
+    """
+    pending: Token | None = None
+    for token in sentence:
+        if token.kind in _ENDS_SCOPE and pending is not None:
+            return pending
+        if token.kind is Kind.NEGATION and token.required:
+            pending = token
+        elif token.kind is Kind.WORD and token.required:
+            pending = None
+    return pending
+
+
 def _is_condition(token: Token) -> bool:
     return token.kind is Kind.HEDGE and token.text.casefold() in _CONDITIONS
 
 
 def _backwards(token: Token, marked: Mark) -> Negation:
-    if token.key in _FAILING and not marked.firm:
+    if token.key in _FAILING and token.required and not marked.firm:
         return Negation.FAILURE
     return marked.firm if token.key in _EXISTENCE else UNMARKED
 
@@ -110,16 +131,17 @@ class _Scope:
     def __init__(self, *, conditional: bool) -> None:
         self._conditional = conditional
         self._pending: list[Negation] = []
+        self._inner: list[Negation] = []
         self._loose = UNMARKED
         self._left = 0
         self._hedged = conditional
 
     def read(self, token: Token) -> Mark:
         if token.kind in _ENDS_SCOPE:
-            self._pending, self._loose, self._hedged = [], UNMARKED, self._conditional
+            self._pending, self._inner, self._loose = [], [], UNMARKED
+            self._hedged = self._conditional
         elif token.kind is Kind.NEGATION:
-            self._pending.append(Negation[token.key])
-            self._loose, self._left = self._loose | self._pending[-1], _REACH
+            self._negate(token)
         elif token.kind is Kind.HEDGE:
             self._hedged = True
         elif token.kind is Kind.LIGHT:
@@ -128,6 +150,11 @@ class _Scope:
             return self._word(token)
         return PLAIN
 
+    def _negate(self, token: Token) -> None:
+        negation = Negation[token.key]
+        (self._pending if token.required else self._inner).append(negation)
+        self._loose, self._left = self._loose | negation, _REACH
+
     def _deny_existence(self, token: Token) -> None:
         if self._pending and token.key in _EXISTENCE:
             self._pending[-1] = Negation.ABSENCE
@@ -135,13 +162,15 @@ class _Scope:
 
     def _word(self, token: Token) -> Mark:
         self._deny_existence(token)
-        negations = [*self._pending, token.negated] if token.negated else self._pending
+        # What negates a name does not negate the words that the name is made of.
+        pending = self._pending if token.required else self._inner
+        negations = [*pending, token.negated] if token.negated else pending
         self._loose = self._loose if self._left else UNMARKED
-        loose = self._loose
         firm = negations[-1] if len(negations) % 2 else UNMARKED
         # What is negated twice is stated, and no longer in the reach of either.
-        loose = UNMARKED if negations and not firm else loose
-        self._pending, self._left = [], max(self._left - 1, 0)
-        if token.key in _FAILING:
+        loose = UNMARKED if negations and not firm else self._loose
+        self._left = max(self._left - 1, 0)
+        pending.clear()
+        if token.key in _FAILING and token.required:
             self._loose, self._left = self._loose | Negation.FAILURE, max(self._left, 1)
         return Mark(firm, loose, self._hedged)

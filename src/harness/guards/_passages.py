@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 from harness.guards._context import find_relations, find_slots
 from harness.guards._keys import Alternatives, NumberIndex, joined_key, keys_of_token
 from harness.guards._kinds import HARD, UNMARKED, Kind, Negation, Token
-from harness.guards._lexicon import KINDS_OF_THING
+from harness.guards._lexicon import KINDS_OF_NAME, KINDS_OF_THING
 from harness.guards._marks import Mark, mark, sentences
 from harness.guards._tokens import clean, fold
 from harness.guards._words import keys_of, tokenize
@@ -25,11 +25,14 @@ __all__ = ["CitedFact", "Evidence", "Line", "Passage", "Seen"]
 #: How many lines before and behind a line belong to its passage.
 _NEIGHBOURS: Final = 3
 #: How many tokens a line has at most.
-_LONGEST: Final = 64
+_LONGEST: Final = 256
+#: How many letters two words have at most that are read as one.
+_JOINED: Final = 40
 #: How many characters of evidence are read; a fact that does not fit carries nothing.
 _READ: Final = 8_000_000
 
-_KINDS_OF_THING: Final = keys_of(KINDS_OF_THING)
+#: Words of which one names another thing than the others.
+_KINDS: Final = (keys_of(KINDS_OF_THING), keys_of(KINDS_OF_NAME))
 
 
 class CitedFact(Protocol):
@@ -106,7 +109,9 @@ class Line:
         self.relations = tuple(find_relations(tokens, chains=True))
         self.slots = tuple(find_slots(tokens))
         self.things = frozenset(
-            token.key for token in tokens if token.required and token.key in _KINDS_OF_THING
+            token.key
+            for token in tokens
+            if token.required and any(token.key in kinds for kinds in _KINDS)
         )
 
 
@@ -123,7 +128,7 @@ def _placed(tokens: Sequence[Token]) -> Iterator[tuple[int, str]]:
         if token.kind is Kind.WORD and token.required:
             word = token.text.casefold()
             yield at, joined_key(word)
-            if before and len(before[1]) + len(word) < _LONGEST:
+            if before and len(before[1]) + len(word) < _JOINED:
                 yield before[0], joined_key(before[1], word)
             before = (at, word)
         else:
@@ -159,11 +164,12 @@ class Passage:
             found = found.joined(line.seen.get(key, Seen()))
         return found
 
-    def things(self) -> frozenset[str]:
+    def rivals(self, thing: str) -> frozenset[str]:
         """
-        Give the kinds of thing that the passage names.
+        Give the words of the passage that name other kinds of thing than one word does.
         """
-        return frozenset().union(*(line.things for line in self.lines))
+        named = frozenset().union(*(line.things for line in self.lines))
+        return named.intersection(*(kinds for kinds in _KINDS if thing in kinds)) - {thing}
 
 
 class Evidence:

@@ -10,7 +10,7 @@ from typing import Final
 from harness.guards._context import find_relations
 from harness.guards._keys import Alternatives, NumberIndex, joined_key, ways_to_find
 from harness.guards._kinds import HARD, Kind, Token
-from harness.guards._lexicon import IRREGULAR, KINDS_OF_THING, WITNESSES
+from harness.guards._lexicon import IRREGULAR, KINDS_OF_NAME, KINDS_OF_THING, WITNESSES
 from harness.guards._marks import Mark, mark
 from harness.guards._words import keys_of
 
@@ -22,6 +22,7 @@ _SUBJECT: Final = 2
 _LEAST: Final = 3
 
 _THINGS: Final = keys_of(KINDS_OF_THING)
+_NAMED: Final = keys_of(KINDS_OF_NAME) | _THINGS
 _WITNESSES: Final = keys_of(WITNESSES)
 _FINITE: Final = frozenset(form for group in IRREGULAR for form in group.split()[1:])
 _NAMING: Final = HARD - {Kind.NUMBER}
@@ -147,5 +148,5 @@ def _optional(tokens: Sequence[Token], needed: Sequence[int]) -> Iterator[int]:
         beside = [*needed[max(number - 1, 0) : number], *needed[number + 1 : number + 2]]
         named = any(tokens[place].kind in _NAMING for place in beside)
         is_subject = number < _SUBJECT
-        if (key in _THINGS and (is_subject or named)) or (key in _WITNESSES and is_subject):
+        if (key in _NAMED and named) or (key in _THINGS | _WITNESSES and is_subject):
             yield at

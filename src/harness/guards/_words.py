@@ -217,7 +217,7 @@ def _roled(words: list[Token], phrase: str, following: Token | None) -> Token:
         # *after 30 seconds*: a word like *above*, whose opposite says something else.
         return Token(Kind.WORD, _key(phrase), text, required)
     if phrase in COMPARING and following is not None and following.quantity is not None:
-        return Token(Kind.WORD, COMPARING[phrase], text, required)
+        return Token(Kind.WORD, _key(COMPARING[phrase]), text, required)
     if phrase == "since" and _is_temporal(following):
         return Token(Kind.STOP, phrase, text, required)
     return Token(kind, _key(key) if kind in {Kind.WORD, Kind.LIGHT} else key, text, required)

@@ -1,0 +1,50 @@
+"""The parts of the demo that go wrong, where the endings alone don't show them."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from harness import Attempt, Component, SemanticCase, SemanticVerdict
+from harness._lifecycle import Lifecycle
+from harness.demo._faults import RemoteGuard
+from harness.demo._http import LOOPBACK
+
+_ATTEMPT = Attempt(Component.SEMANTIC_GUARD, 1, Lifecycle(None), lambda: 0.0)
+
+
+class _Judge(BaseHTTPRequestHandler):
+    """A provider that answers with the last word of what it is sent."""
+
+    def do_POST(self) -> None:
+        text = self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(text.split()[-1])
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as in http.server
+        del format, args
+
+
+@contextmanager
+def _provider() -> Iterator[int]:
+    with HTTPServer((LOOPBACK, 0), _Judge) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        yield server.server_port
+        thread.join()
+
+
+def test_a_provider_that_is_up_judges() -> None:
+    """The guard sends the conclusion, and gives the verdict that comes back."""
+    with _provider() as port:
+        verdict = RemoteGuard(port).judge(SemanticCase("it is SUPPORTED"), _ATTEMPT)
+    assert verdict is SemanticVerdict.SUPPORTED
+
+
+def test_an_answer_that_is_no_verdict_is_refused() -> None:
+    """Whatever else a provider says is an error and no verdict."""
+    with _provider() as port, pytest.raises(ValueError, match="perhaps"):
+        RemoteGuard(port).judge(SemanticCase("well perhaps"), _ATTEMPT)
