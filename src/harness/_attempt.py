@@ -207,14 +207,15 @@ async def retried(
         Stopped: The run has ended; a retry without budget ends it as ``BUDGET_EXHAUSTED``.
     """
     policy = ATTEMPT_POLICY[component]
-    for made in range(1, policy.max_attempts + 1):
+    made = 1
+    while True:
         result = await attempt_model(run, component, function, argument, accept)
-        if type(result) is not Failure:
+        if not isinstance(result, Failure):
             return result
         retriable = made < policy.max_attempts and result.kind in policy.retried_on
         if not retriable or not await _may_retry(run, component, made, result):
-            break
-    return result
+            return result
+        made += 1
 
 
 async def _may_retry(run: Run, component: Component, made: int, failure: Failure) -> bool:

@@ -208,6 +208,7 @@ class _Turns:
         """
         run = self.run
         return AgentView(
+            run_id=run.run_id,
             request=run.request,
             turn=run.turn,
             tools=run.setup.tool_infos,

@@ -254,14 +254,14 @@ class _Meter:
         return total
 
 
-def _scalar_bytes(value: float | None) -> int:
+def _scalar_bytes(value: object) -> int:
     if value is True or value is None:
         return 4
     if value is False:
         return 5
     if isinstance(value, float):
         return len(repr(_finite(value)))
-    return _digits(value)
+    return _digits(int(value))  # type: ignore[call-overload]
 
 
 def _digits(value: int) -> int:

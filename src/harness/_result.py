@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from attrs import frozen
 
 from harness._records import PublicContent, RunRecord
-from harness._states import EventKind, PublicKind, ReleaseOutcome
+from harness._states import PublicKind, ReleaseOutcome
+from harness.explain import Explanation, events_text, explain
 
-if TYPE_CHECKING:
-    from harness.explain import Explanation
-
-__all__ = ["RunResult", "events_text"]
+__all__ = ["RunResult"]
 
 _WIDTH = 100
 
@@ -46,8 +42,6 @@ class RunResult:
         """
         Say why the user saw what they saw (section 3.12).
         """
-        from harness.explain import explain  # noqa: PLC0415  only where somebody asks
-
         return explain(self.record)
 
     def __str__(self) -> str:
@@ -70,18 +64,6 @@ class RunResult:
                 f"text     {_first_line(self.text) or '-'}",
             )
         )
-
-
-def events_text(events: tuple[EventKind, ...]) -> str:
-    """
-    Write the events in one line, a run of statuses once.
-    """
-    parts: list[str] = []
-    for kind in events:
-        name = "STATUS*" if kind is EventKind.STATUS else kind.name
-        if not parts or parts[-1] != name:
-            parts.append(name)
-    return " ".join(parts) or "-"
 
 
 def _first_line(text: str) -> str:

@@ -226,11 +226,13 @@ class Batch(Protocol[T_co]):
         """
         Give the next finished step as its place and result; ``None`` when none is left.
         """
+        ...
 
     async def close(self) -> None:
         """
         Abort what is still under way, where the driver can.
         """
+        ...
 
 
 class Seam(Protocol):
@@ -242,28 +244,34 @@ class Seam(Protocol):
         """
         Seconds since the run began, never backwards.
         """
+        ...
 
     def utc(self) -> datetime:
         """
         Wall-clock time in UTC, for records only.
         """
+        ...
 
     def new_id(self) -> str:
         """
         A globally unique id.
         """
+        ...
 
     async def call(self, site: Site, function: Callable[..., Any], *arguments: Any) -> Answer:
         """
         Call a host object.
         """
+        ...
 
     async def wait(self, seconds: float, life: Lifecycle) -> None:
         """
         Wait; ends at once when the run ends.
         """
+        ...
 
     def start(self, steps: Sequence[Callable[[], Awaitable[T]]]) -> Batch[T]:
         """
         Start the steps of a batch; how many at once is the driver's business.
         """
+        ...

@@ -122,7 +122,7 @@ class SyncSeam(SeamClock):
         """
         return self._ids()
 
-    async def call(self, _site: str, function: Callable[..., Any], *arguments: Any) -> Answer:
+    async def call(self, site: str, function: Callable[..., Any], *arguments: Any) -> Answer:  # noqa: ARG002  wrappers read it
         """
         Call a host object.
         """
@@ -290,7 +290,7 @@ class HarnessBase:
         life = Lifecycle(_earlier(limits.deadline, to_seconds(deadline)))
         return Run(self._setup, seam, request, self._run_id(run_id), life, own, client)
 
-    def _run_id(self, run_id: str | None) -> str:
+    def _run_id(self, run_id: Any) -> str:
         if run_id is None:
             return self._ids()
         if not isinstance(run_id, str) or not run_id.strip():

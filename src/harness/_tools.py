@@ -123,12 +123,15 @@ class FunctionTool:
         if not callable(function):
             raise InvalidArgumentError("function", function, "a function with annotations")
         self.function = function
-        self.name = name or getattr(function, "__name__", "")
-        if not isinstance(self.name, str) or not self.name:
-            raise InvalidArgumentError("name", self.name, "text that is not empty")
+        given: object = name or getattr(function, "__name__", "")
+        if not isinstance(given, str) or not given:
+            raise InvalidArgumentError("name", given, "text that is not empty")
+        self.name: str = given
         summary = (inspect.getdoc(function) or "").partition("\n\n")[0]
-        self.description = " ".join(summary.split()) if description is None else description
-        self.parameters, self._attempt_name = _declared(function)
+        self.description: str = " ".join(summary.split()) if description is None else description
+        declared = _declared(function)
+        self.parameters: Mapping[str, Parameter] | None = declared[0]
+        self._attempt_name = declared[1]
         #: Projects the raw value where the tool has a projector of its own, else ``None``.
         self.project = project
 

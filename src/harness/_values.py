@@ -216,6 +216,13 @@ def _tool_name(value: object) -> str:
     return clean_text(value)
 
 
+def _as_given(value: object) -> FrozenDict:
+    """
+    Take the arguments as they are; they are frozen once the call knows where to keep a refusal.
+    """
+    return value  # type: ignore[return-value]
+
+
 @frozen
 class ToolCall:
     """
@@ -234,7 +241,7 @@ class ToolCall:
 
     tool: str = field(converter=_tool_name)
     scope: FrozenDict = field(default=None, converter=_scope)
-    arguments: FrozenDict = field(default=_EMPTY)
+    arguments: FrozenDict = field(default=_EMPTY, converter=_as_given)
     refused: str | None = field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:

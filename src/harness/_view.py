@@ -82,6 +82,7 @@ class AgentView:
     What the agent sees before a turn.
 
     Attributes:
+        run_id: The run; an agent that is shared between runs keeps what it remembers by this.
         request: Question, context and previous turns.
         turn: The n-th turn, from 1.
         tools: What may be asked.
@@ -93,6 +94,7 @@ class AgentView:
         stop: Set on the one turn that must draft: why no more tools may run.
     """
 
+    run_id: str
     request: Request
     turn: int
     tools: tuple[ToolInfo, ...] = ()
@@ -102,7 +104,7 @@ class AgentView:
     refused: tuple[RefusedCall, ...] = ()
     violation: str | None = None
     stop: StopReason | None = None
-    _left: Callable[[], BudgetLeft] = field(repr=False, eq=False)
+    _left: Callable[[], BudgetLeft] = field(repr=False, eq=False, alias="left")
 
     @property
     def question(self) -> str:

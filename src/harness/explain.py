@@ -15,11 +15,10 @@ from attrs import frozen
 from harness._json import canonical
 from harness._records import Invocation, RunRecord
 from harness._release import limitation_text
-from harness._result import events_text
-from harness._states import AttemptOutcome, PublicKind, RunState
+from harness._states import AttemptOutcome, EventKind, PublicKind, RunState
 from harness.errors import InvalidArgumentError
 
-__all__ = ["Explanation", "Section", "explain"]
+__all__ = ["Explanation", "Section", "events_text", "explain"]
 
 _DIMENSIONS = ("model_attempts", "tool_calls", "tokens", "evidence_bytes", "cost")
 
@@ -97,6 +96,18 @@ def explain(record: RunRecord) -> Explanation:
             Section("Budget and stop reason", tuple(_budget(record))),
         ),
     )
+
+
+def events_text(events: tuple[EventKind, ...]) -> str:
+    """
+    Write the events in one line, a run of statuses once.
+    """
+    parts: list[str] = []
+    for kind in events:
+        name = "STATUS*" if kind is EventKind.STATUS else kind.name
+        if not parts or parts[-1] != name:
+            parts.append(name)
+    return " ".join(parts) or "-"
 
 
 def _name(member: Any) -> str:

@@ -53,6 +53,7 @@ class Router(Protocol):
             request: The request.
             attempt: Where to report usage.
         """
+        ...
 
 
 @runtime_checkable
@@ -69,6 +70,7 @@ class Responder(Protocol):
             request: The request.
             attempt: Where to report usage.
         """
+        ...
 
 
 @runtime_checkable
@@ -85,6 +87,7 @@ class DiagnosisAgent(Protocol):
             view: What is known so far; where ``view.stop`` is set, only a draft is accepted.
             attempt: Where to report usage.
         """
+        ...
 
 
 @runtime_checkable
@@ -119,6 +122,7 @@ class Tool(Protocol):
             Text, a :class:`Fact`, an iterable of them, or ``None``; any other value needs
             :meth:`ProjectingTool.project`.
         """
+        ...
 
 
 @runtime_checkable
@@ -134,6 +138,7 @@ class ProjectingTool(Tool, Protocol):
         Args:
             raw: What :meth:`execute` returned, after its size was checked.
         """
+        ...
 
 
 @runtime_checkable
@@ -150,6 +155,7 @@ class EvidenceRepairer(Protocol):
             case: The draft, its violations and the run's records.
             attempt: Where to report usage.
         """
+        ...
 
 
 @runtime_checkable
@@ -166,6 +172,7 @@ class SemanticGuard(Protocol):
             case: All visible text, and exactly what it cites.
             attempt: Where to report usage.
         """
+        ...
 
 
 @runtime_checkable
@@ -181,6 +188,7 @@ class CanonicalStore(Protocol):
         Args:
             record: The record; its id is globally unique.
         """
+        ...
 
     def load(self, invocation_id: str) -> CanonicalRecord | None:
         """
@@ -192,6 +200,7 @@ class CanonicalStore(Protocol):
         Returns:
             The record as it was saved, or ``None`` where there is none.
         """
+        ...
 
 
 @runtime_checkable
@@ -210,6 +219,7 @@ class RunStore(Protocol):
         Raises:
             RunExistsError: A run of that id exists; it is unaffected.
         """
+        ...
 
     def finish(self, record: RunRecord) -> RunRecord | None:
         """
@@ -221,6 +231,7 @@ class RunStore(Protocol):
         Returns:
             ``None`` where *record* is stored now; else the ending that stood there before.
         """
+        ...
 
     def mark_delivered(self, run_id: str) -> None:
         """
@@ -229,6 +240,7 @@ class RunStore(Protocol):
         Args:
             run_id: The run.
         """
+        ...
 
     def load(self, run_id: str) -> RunRecord | None:
         """
@@ -237,6 +249,7 @@ class RunStore(Protocol):
         Args:
             run_id: The run.
         """
+        ...
 
 
 @runtime_checkable
@@ -255,6 +268,7 @@ class EventSink(Protocol):
         Raises:
             ClientGoneError: The client is gone. Any other exception counts as that too.
         """
+        ...
 
 
 @runtime_checkable
@@ -267,11 +281,13 @@ class Clock(Protocol):
         """
         Seconds on a clock that never steps; for deadlines and durations.
         """
+        ...
 
     def utc(self) -> datetime:
         """
         Wall-clock time, timezone-aware UTC; for records only.
         """
+        ...
 
     def wait(self, seconds: float, wake: Event) -> None:
         """
@@ -281,6 +297,7 @@ class Clock(Protocol):
             seconds: How long.
             wake: Set when the run ends; then the wait ends at once.
         """
+        ...
 
 
 #: Gives a globally unique id at each call.

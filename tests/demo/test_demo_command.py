@@ -20,13 +20,13 @@ def made(incident: Incident, monkeypatch: pytest.MonkeyPatch) -> Incident:
     return incident
 
 
+@pytest.mark.usefixtures("made")
 @pytest.mark.parametrize(
     ("name", "status"),
     [(None, 0), ("tool-error", 0), ("budget", 3), ("failed", 4), ("cancelled", 130)],
 )
-def test_the_exit_status_follows_the_outcome(made: Incident, name: str | None, status: int) -> None:
+def test_the_exit_status_follows_the_outcome(name: str | None, status: int) -> None:
     """0 for a report, 3 for a fallback, 4 for a failure, 130 for a cancelled run."""
-    assert made
     assert run_demo(name, out=io.StringIO(), err=io.StringIO()) == status
 
 
@@ -44,6 +44,7 @@ def test_an_ending_is_shown_whole(made: Incident) -> None:
     assert "demo: judging, turn 4, 5 invocations\n" in err.getvalue()
 
 
+@pytest.mark.usefixtures("made")
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -52,11 +53,10 @@ def test_an_ending_is_shown_whole(made: Incident) -> None:
         ("no-evidence", "No diagnosis: what could be checked does not carry a conclusion."),
     ],
 )
-def test_an_ending_without_a_report_says_so(made: Incident, name: str, said: str) -> None:
+def test_an_ending_without_a_report_says_so(name: str, said: str) -> None:
     """A failure shows its code, a cancelled run nothing, a fallback its own text and no more."""
     out = io.StringIO()
     run_demo(name, out=out, err=io.StringIO())
-    assert made
     assert f"\n{said}\n" in out.getvalue()
     assert "Sources:" not in out.getvalue()
 
@@ -72,15 +72,15 @@ def test_all_endings_are_one_table() -> None:
     assert err.getvalue().count("demo: deploy ") == 2
 
 
+@pytest.mark.usefixtures("made")
 def test_another_ending_than_the_stated_one_is_a_failure(
-    made: Incident, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A run that ends in another way is marked, and the command fails."""
     wrong = evolve(ENDINGS[0], outcome=ReleaseOutcome.FAILED)
     monkeypatch.setattr(command, "ENDINGS", (wrong, ENDINGS[1]))
     out = io.StringIO()
     assert run_every_ending(out=out, err=io.StringIO()) == 4
-    assert made
     assert "  NO\n" in out.getvalue()
     assert out.getvalue().endswith("1 of 2 endings are as the specification states them\n")
 

@@ -8,9 +8,9 @@ import pytest
 
 from harness._values import Fact
 from harness.demo import Incident
-from harness.demo._faults import closed_port, silent_port
 from harness.demo._http import serving
 from harness.demo._log import LogWriter, iso_milliseconds
+from harness.demo._outages import closed_port, silent_port
 from harness.demo._service import PaymentService
 from harness.demo._tools import (
     config_tool,

@@ -77,6 +77,8 @@ class LogWriter:
             self._file.write(f"{iso_milliseconds(self._now())} {' '.join(words)}\n")
 
     def close(self) -> None:
-        """Close the file."""
+        """
+        Close the file.
+        """
         with self._lock:
             self._file.close()

@@ -15,17 +15,25 @@ if TYPE_CHECKING:
 
 
 class Closable(Protocol):
-    """What the pool needs of a connection."""
+    """
+    What the pool needs of a connection.
+    """
 
     def close(self) -> None:
-        """Give the connection's resources back."""
+        """
+        Give the connection's resources back.
+        """
 
 
 class Gate(Protocol):
-    """The part of :class:`threading.Condition` that the pool uses, so that a test can script it."""
+    """
+    The part of :class:`threading.Condition` that the pool uses, so that a test can script it.
+    """
 
     def __enter__(self) -> bool:
-        """Take the lock."""
+        """
+        Take the lock.
+        """
         ...
 
     def __exit__(
@@ -35,14 +43,20 @@ class Gate(Protocol):
         traceback: TracebackType | None,
         /,
     ) -> None:
-        """Give the lock back."""
+        """
+        Give the lock back.
+        """
 
     def wait_for(self, predicate: Callable[[], bool], timeout: float | None = None) -> bool:
-        """Give the lock away until *predicate* holds; its last value is the answer."""
+        """
+        Give the lock away until *predicate* holds; its last value is the answer.
+        """
         ...
 
     def notify(self) -> None:
-        """Wake one waiter."""
+        """
+        Wake one waiter.
+        """
 
 
 ConnectionT = TypeVar("ConnectionT", bound=Closable)
@@ -163,7 +177,9 @@ class ConnectionPool(Generic[ConnectionT]):
             return self._counters()
 
     def close(self) -> None:
-        """Close every connection that is not on loan; call it once the callers are gone."""
+        """
+        Close every connection that is not on loan; call it once the callers are gone.
+        """
         with self._gate:
             while self._idle:
                 self._idle.pop().close()

@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from harness import CancelToken, Harness, Limits
 from harness.demo._agent import PoolAgent
-from harness.demo._faults import (
+from harness.demo._log import iso_milliseconds
+from harness.demo._mistakes import (
     DraftingAgent,
-    Operator,
-    RemoteGuard,
     StubbornRepairer,
     StuckAgent,
-    WipedStore,
-    closed_port,
     misquote,
     overreach,
-    silent_port,
 )
-from harness.demo._log import iso_milliseconds
+from harness.demo._outages import Operator, RemoteGuard, WipedStore, closed_port, silent_port
 from harness.demo._tools import config_tool, deploys_tool, live_metrics_tool, metrics_tool
 from harness.logs import LogTool
 from harness.stores.sqlite import SqliteCanonicalStore
@@ -32,8 +28,8 @@ if TYPE_CHECKING:
 _QUESTION: Final = "Why do payments fail?"
 _SERVICE: Final = "payment-service"
 # A service that hangs for longer than the run may take.
-_DEADLINE: Final = 0.5
-_HANG: Final = 0.7
+_DEADLINE: Final = 1.0
+_HANG: Final = 1.2
 
 
 def make_harness(

@@ -111,11 +111,15 @@ class PaymentService:
         return routes.get((method, path), self._unknown)()
 
     def stop(self) -> None:
-        """Let every fraud check that is under way end at once."""
+        """
+        Let every fraud check that is under way end at once.
+        """
         self._stopping.set()
 
     def close(self) -> None:
-        """Close the connections; call it once no request is under way."""
+        """
+        Close the connections; call it once no request is under way.
+        """
         self.stop()
         self._pool.close()
         self._log.write("INFO", "payment service stopped", version=self._config.version)

@@ -29,7 +29,9 @@ def metrics_tool(path: Path) -> FunctionTool:
 
     @tool(name="metrics")
     def metrics(metric: str, at_least: int, since: str, until: str) -> list[Fact]:
-        """The first and last sample between two times whose metric is at least a value."""
+        """
+        The first and last sample between two times whose metric is at least a value.
+        """
         found = [
             fact
             for fact in _lines(path)
@@ -56,7 +58,9 @@ def live_metrics_tool(port: int, *, timeout: float) -> FunctionTool:
 
     @tool(name="metrics")
     def metrics(metric: str, at_least: int, since: str, until: str) -> Fact | None:
-        """The service's metrics as of now, if a metric is at least a value."""
+        """
+        The service's metrics as of now, if a metric is at least a value.
+        """
         del since, until  # a running service tells of now only
         with closing(HTTPConnection(LOOPBACK, port, timeout=timeout)) as connection:
             connection.request("GET", "/metrics")
@@ -79,7 +83,9 @@ def config_tool(path: Path) -> FunctionTool:
 
     @tool(name="config")
     def config(settings: list[str]) -> list[Fact]:
-        """The lines of the service's configuration that hold the named settings."""
+        """
+        The lines of the service's configuration that hold the named settings.
+        """
         named = tuple(f'"{name}":' for name in settings)
         return [fact for fact in _lines(path) if fact.text.startswith(named)]
 
@@ -99,7 +105,9 @@ def deploys_tool(path: Path) -> FunctionTool:
 
     @tool(name="deploys")
     def deploys(since: str, until: str) -> list[Fact]:
-        """The deploys between two times, and what each changed."""
+        """
+        The deploys between two times, and what each changed.
+        """
         return [fact for fact in _lines(path) if _is_within(fact.text.split()[0], since, until)]
 
     return deploys

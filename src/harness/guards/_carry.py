@@ -171,8 +171,11 @@ def _things(question: _Question, passage: Passage) -> Iterator[Finding]:
 def _negation(question: _Question, passage: Passage) -> Iterator[Finding]:
     marks, tokens = question.statement.marks, question.statement.tokens
     seen = {at: passage.seen(f"w:{tokens[at].key}") for at in question.words}
+    for at in question.optional:
+        if (found := passage.seen(f"w:{tokens[at].key}")) != Seen():
+            seen[at] = found
     wanted = UNMARKED
-    for at in question.words:
+    for at in seen:
         wanted |= question.negated(at)
         if marks[at].firm and not _answer(question, at, seen[at], marks[at].firm):
             yield Finding(MismatchReason.NEGATION, question.text(at))
@@ -197,7 +200,7 @@ def _kinds_of_negation(
     if alone := dangling(question.statement.tokens):
         yield Finding(MismatchReason.NEGATION, alone.text)
     for kind in wanted:
-        meant = [at for at in question.words if question.negated(at) & kind]
+        meant = [at for at in seen if question.negated(at) & kind]
         if not any(_answer(question, at, seen[at], kind) for at in meant):
             yield Finding(MismatchReason.NEGATION, question.text(meant[0]))
 

@@ -212,13 +212,13 @@ def _fit_bytes(data: bytes, max_bytes: int) -> tuple[str, bool]:
     """
     data = data.lstrip(b"\0")
     longer = len(data) >= max_bytes + _SPARE
+    piece = data[:max_bytes] if longer else data.removesuffix(b"\r")
     try:
         # Where the rest is left away, a last character that was cut in two is left away with it.
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        text = decoder.decode(data[: max_bytes + _SPARE], final=not longer)
+        text = codecs.getincrementaldecoder("utf-8")().decode(piece, final=not longer)
     except UnicodeDecodeError:
-        text = data[: max_bytes + _SPARE].decode("latin-1")
-    text, cut = _fit(text.removesuffix("\r"), max_bytes)
+        text = piece.decode("latin-1")
+    text, cut = _fit(text, max_bytes)
     return text, cut or longer
 
 

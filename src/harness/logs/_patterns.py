@@ -36,7 +36,7 @@ _MOST_UNBOUNDED: Final = 6
 
 _FLAGS: Final = re.compile(r"\(\?([aims]+)\)")
 _GROUP: Final = re.compile(r"\((?:\?(?:P<\w+>|<?[=!]|i?:|>))?")
-_CLASS: Final = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
+_CLASS: Final = re.compile(r"\[\^?\]?+(?:\\.|[^\]\\])*+\]")
 _ESCAPE: Final = re.compile(r"\\(?:x..|u....|U.{8}|N\{[^}]*\}|.)")
 _QUANTIFIER: Final = re.compile(r"(?:([*+?])|\{([0-9]*)(,?)([0-9]*)\})[?+]?")
 _BRACKET: Final = re.compile(r"\\.|\[")
@@ -209,7 +209,9 @@ class _Examination:
         """
         if sign == "[":
             found = _CLASS.match(self._body, self._at)
-            if found and _SET_OPERATION.search(found[0]):
+            if not found:
+                raise _RefusedError("a set of characters that is not closed")
+            if _SET_OPERATION.search(found[0]):
                 raise _RefusedError("an operation on sets of characters")
         elif sign == "\\":
             found = _ESCAPE.match(self._body, self._at)

@@ -26,7 +26,8 @@ _WINDOW: Final = 160
 #: How many stamps of the slower forms are remembered; lines of one second share theirs.
 _REMEMBERED: Final = 512
 
-_HALF_A_YEAR: Final = timedelta(days=183)
+# Whoever is this near in one year is nearer than in any other.
+_HALF_A_YEAR: Final = timedelta(days=182)
 
 #: The names that logs use for months.
 MONTHS: Final = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from threading import Lock
+from typing import Any
 
 from attrs import evolve
 
@@ -14,7 +15,7 @@ from harness.errors import InvalidArgumentError, RunExistsError, StoreError
 __all__ = ["MemoryCanonicalStore", "MemoryRunStore"]
 
 
-def check_utc(time: datetime, name: str) -> datetime:
+def check_utc(time: Any, name: str) -> datetime:
     """
     Refuse a time without a zone.
 

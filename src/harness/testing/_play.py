@@ -40,7 +40,7 @@ from harness.stores.memory import MemoryCanonicalStore, MemoryRunStore
 from harness.testing._clock import VirtualClock
 from harness.testing._schema import MalformedScenarioError
 
-__all__ = ["Player", "PlayedCanonicalStore", "PlayedRunStore", "PlayedTool"]
+__all__ = ["PlayedCanonicalStore", "PlayedRunStore", "PlayedTool", "Player"]
 
 Step = Mapping[str, Any]
 
@@ -177,7 +177,10 @@ def turn(step: Step, view: AgentView) -> AgentTurn:
     records = view.records
     draft = step.get("draft")
     return AgentTurn(
-        [ToolCall(c["tool"], c.get("scope"), c.get("arguments", {})) for c in step.get("calls", ())],
+        [
+            ToolCall(c["tool"], c.get("scope"), c.get("arguments", {}))
+            for c in step.get("calls", ())
+        ],
         None if draft is None else _draft(draft, records),
         _statement(step.get("progress"), records),
     )

@@ -410,16 +410,7 @@ EXPECT: Mapping[str, Check] = {
     "attempts": _mapping(_count, _member(Component)),
     "used": _object(
         {
-            **{
-                name: _count
-                for name in (
-                    "model_attempts",
-                    "tool_calls",
-                    "tokens",
-                    "evidence_bytes",
-                    "unknown_usage",
-                )
-            },
+            **dict.fromkeys(("model_attempts", "tool_calls", "tokens", "evidence_bytes", "unknown_usage"), _count),
             "cost": _cost,
         }
     ),

@@ -27,6 +27,7 @@ from harness.testing._schema import MalformedScenarioError, check_scenario
 from harness.testing._scripted import RecordingClient, counting_ids
 
 __all__ = [
+    "DRIVERS",
     "Difference",
     "MalformedScenarioError",
     "Outcome",
@@ -34,6 +35,9 @@ __all__ = [
     "load_scenario",
     "run_scenario",
 ]
+
+#: The drivers a scenario can run through.
+DRIVERS = ("sync", "async")
 
 _REQUEST: Mapping[str, Any] = {"question": "why?", "context": {}}
 
@@ -123,13 +127,14 @@ def load_scenario(data: object, where: str = "") -> Scenario:
     return Scenario(checked["name"], checked, where)
 
 
-def run_scenario(scenario: Scenario, *, full: bool = False) -> Outcome:
+def run_scenario(scenario: Scenario, *, full: bool = False, driver: str = "sync") -> Outcome:
     """
-    Run a scenario through the synchronous driver, in virtual time.
+    Run a scenario in virtual time.
 
     Args:
         scenario: The scenario.
         full: Observe every key, ``explain`` too.
+        driver: ``sync`` or ``async``.
 
     Returns:
         What was observed, and where it differs from what is expected.

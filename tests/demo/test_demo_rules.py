@@ -10,7 +10,7 @@ from harness import (
     InvocationStatus,
     ToolCall,
 )
-from harness.demo._agent import draft_report, find_culprit
+from harness.demo._rules import draft_report, find_culprit
 
 _ERROR = (
     "2026-01-31T09:05:{}.000Z ERROR payment refused because the connection pool is exhausted: "

@@ -3,14 +3,15 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
+from socketserver import TCPServer
 
 import pytest
 
 from harness import Attempt, Component, SemanticCase, SemanticVerdict
 from harness._lifecycle import Lifecycle
-from harness.demo._faults import RemoteGuard
 from harness.demo._http import LOOPBACK
+from harness.demo._outages import RemoteGuard
 
 _ATTEMPT = Attempt(Component.SEMANTIC_GUARD, 1, Lifecycle(None), lambda: 0.0)
 
@@ -30,10 +31,10 @@ class _Judge(BaseHTTPRequestHandler):
 
 @contextmanager
 def _provider() -> Iterator[int]:
-    with HTTPServer((LOOPBACK, 0), _Judge) as server:
+    with TCPServer((LOOPBACK, 0), _Judge) as server:
         thread = threading.Thread(target=server.handle_request)
         thread.start()
-        yield server.server_port
+        yield int(server.server_address[1])
         thread.join()
 
 
