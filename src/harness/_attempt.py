@@ -12,7 +12,6 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from harness._budget import judge_usage
-from harness._records import AttemptRecord
 from harness._run import Run, Stopped
 from harness._seam import Answer, Attempt, Failure
 from harness._states import (
@@ -25,7 +24,7 @@ from harness._states import (
     UsageKind,
 )
 from harness._tables import ATTEMPT_POLICY
-from harness._values import Answered
+from harness._values import AgentTurn, Answered
 from harness.errors import MalformedOutputError
 
 __all__ = ["attempt_model", "note_attempt", "retried"]
@@ -69,18 +68,19 @@ async def attempt_model(
         on_made()
     number = run.next_number(component)
     began = run.at
-    run.note(TraceCode.ATTEMPT_STARTED, component=component.name, number=number)
+    run.trace.append((TraceCode.ATTEMPT_STARTED, began, component, number))
     attempt = Attempt(component, number, run.life, run.seam.now)
-    answer = await run.seam.call(component.name, function, argument, attempt)
+    answer = await run.seam.call(component._value_, function, argument, attempt)
     run.at = answer.ended
-    value, usage = _unwrapped(answer, attempt)
-    kind, tokens, cost = judge_usage(usage)
+    value = answer.value
+    if type(value) is Answered:
+        value = value.value
+    usage = attempt.reported
+    kind, tokens, cost = judge_usage(_carried(answer) if usage is None else usage)
     run.budget.settle(tokens, cost, known=kind is UsageKind.REPORTED)
     result = _judged(answer, value, accept, kind)
-    late = note_attempt(
-        run, component, number, began, answer, result, usage=kind, tokens=tokens, cost=cost
-    )
-    if late:
+    account = (component, number, began, kind, tokens, cost)
+    if note_attempt(run, account, answer, result):
         raise Stopped
     return result
 
@@ -90,20 +90,15 @@ def _exhausted(run: Run, component: Component, lacking: Dimension) -> Exception:
     return run.stop(StopCause.BUDGET_EXHAUSTED)
 
 
-def _unwrapped(answer: Answer, attempt: Attempt) -> tuple[Any, object]:
+def _carried(answer: Answer) -> object:
     """
-    Separate a value from the usage that it or the error carries; what was reported counts first.
+    Give the usage that a value or an error carries; what was reported would count first.
     """
     value = answer.value
-    carried: object = None
-    if type(value) is Answered:
-        value, carried = value.value, value.usage
-    elif answer.failure is not None:
-        carried = answer.failure.usage
-    if carried is None:
-        carried = getattr(value, "usage", None) if value is not None else None
-    reported = attempt.reported
-    return value, carried if reported is None else reported
+    if type(value) is AgentTurn or type(value) is Answered:
+        return value.usage
+    failure = answer.failure
+    return None if failure is None else failure.usage
 
 
 def _judged(answer: Answer, value: Any, accept: Accept[T], kind: UsageKind) -> T | Failure:
@@ -122,71 +117,46 @@ def _judged(answer: Answer, value: Any, accept: Accept[T], kind: UsageKind) -> T
         return Failure(FailureKind.INVALID_OUTPUT, type(error).__name__, error.message)
 
 
-def note_attempt(  # noqa: PLR0913  one record's fields
-    run: Run,
-    component: Component,
-    number: int,
-    began: float,
-    answer: Answer,
-    result: object,
-    *,
-    usage: UsageKind,
-    tokens: int = 0,
-    cost: Decimal = Decimal(0),
-) -> bool:
+#: Component, number, when it began, what it said of its usage, tokens and cost to charge.
+Account = tuple[Component, int, float, UsageKind, int, Decimal]
+
+
+def note_attempt(run: Run, account: Account, answer: Answer, result: object) -> bool:
     """
     Account for an attempt that returned, and make the active check behind it.
 
     Args:
         run: The run.
-        component: Who was asked.
-        number: Which attempt.
-        began: When it began.
+        account: Who was asked, and what it is charged.
         answer: What came of the call.
         result: The checked value, or the failure.
-        usage: What it said of its usage.
-        tokens: The tokens that were charged.
-        cost: The money that was charged.
 
     Returns:
         Whether the run has ended: the answer is late and used for nothing.
     """
-    failure = result if type(result) is Failure else None
-    interrupt = answer.interrupt
-    if interrupt is not None:
-        run.interrupted(interrupt)
+    component, number, began, usage, tokens, cost = account
+    ended = answer.ended
+    outcome, kind = AttemptOutcome.SUCCEEDED, None
+    if answer.interrupt is not None:
+        run.interrupted(answer.interrupt)
         outcome = AttemptOutcome.INTERRUPTED
-    else:
-        outcome = AttemptOutcome.SUCCEEDED if failure is None else AttemptOutcome.FAILED
-    late = run.life.check(answer.ended) is not None
-    kind = None if failure is None or interrupt is not None else failure.kind
-    run.attempts.append(
-        AttemptRecord(
-            component=component,
-            number=number,
-            outcome=outcome,
-            failure=kind,
-            began=began,
-            seconds=answer.ended - began,
-            late=late,
-            usage=usage,
-            tokens=tokens,
-            cost=cost,
-        )
-    )
-    if failure is None:
-        run.note(TraceCode.ATTEMPT_FINISHED, component=component.name, number=number)
-    else:
+    elif type(result) is Failure:
+        outcome, kind = AttemptOutcome.FAILED, result.kind
+    late = run.life.check(ended) is not None
+    run.attempts.append((component, number, outcome, kind, began, ended, late, usage, tokens, cost))
+    if type(result) is Failure:
         run.note(
             TraceCode.ATTEMPT_FAILED,
-            component=component.name,
+            component=component,
             number=number,
-            kind=outcome.name if kind is None else kind.name,
-            error=failure.error,
-            detail=failure.detail,
+            kind=outcome if kind is None else kind,
+            error=result.error,
+            detail=result.detail,
         )
+    else:
+        run.trace.append((TraceCode.ATTEMPT_FINISHED, ended, component, number))
     if late:
-        run.note(TraceCode.LATE_RESULT_DISCARDED, component=component.name, number=number)
+        run.note(TraceCode.LATE_RESULT_DISCARDED, component=component, number=number)
     return late
 
 

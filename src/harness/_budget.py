@@ -196,9 +196,11 @@ class Budget:
         """
         with self._lock:
             for ledger in self._chain:
-                ledger.used_tokens += tokens
-                ledger.used_cost += cost
-                ledger.unknown_usage += not known
+                if known:
+                    ledger.used_tokens += tokens
+                    ledger.used_cost += cost
+                else:
+                    ledger.unknown_usage += 1
 
     def settle_evidence(self, count: int) -> None:
         """

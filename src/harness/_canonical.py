@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from hashlib import sha256
-from typing import Any, Final
+
+from attrs import astuple
 
 from harness._records import CanonicalRecord, Cut, Invocation
 from harness._states import EvidenceStatus, InvocationCode, InvocationStatus
@@ -13,10 +13,6 @@ from harness._values import Fact, ToolCall
 from harness.errors import IllegalTransitionError
 
 __all__ = ["digest_of", "is_intact", "make_record", "next_invocation_status"]
-
-_encode: Final = json.JSONEncoder(
-    ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":")
-).encode
 
 
 def next_invocation_status(status: InvocationStatus, target: InvocationStatus) -> InvocationStatus:
@@ -40,26 +36,26 @@ def _digest(  # noqa: PLR0913  the canonical content, field by field
     run_id: str,
     call: ToolCall,
     status: InvocationStatus,
-    evidence_status: EvidenceStatus | None,
     code: InvocationCode | None,
     facts: tuple[Fact, ...],
     cut: Cut | None,
 ) -> str:
-    content: list[Any] = [
-        number,
+    """
+    Digest the parts of the content, each preceded by its length, so that no part runs into another.
+    """
+    parts = [
+        str(number),
         invocation_id,
         run_id,
-        call.tool,
-        call.scope,
-        call.arguments,
-        status.value,
-        None if evidence_status is None else evidence_status.value,
-        None if code is None else code.value,
-        [(fact.text, fact.source) for fact in facts],
+        call.key,
+        status._value_,
+        "" if code is None else code._value_,
+        "" if cut is None else repr(astuple(cut)),
     ]
-    if cut is not None:
-        content.append([cut.original_facts, cut.kept_facts, cut.original_bytes, cut.repaired])
-    return sha256(_encode(content).encode("ascii")).hexdigest()
+    for fact in facts:
+        parts += (fact.text, fact.source)
+    lengths = ",".join([str(len(part)) for part in parts])
+    return sha256(f"{lengths};{''.join(parts)}".encode()).hexdigest()
 
 
 def make_record(  # noqa: PLR0913  one record's fields
@@ -91,7 +87,7 @@ def make_record(  # noqa: PLR0913  one record's fields
         status, evidence_status = InvocationStatus.READY, EvidenceStatus.EVIDENCE_FOUND
     else:
         status, evidence_status = InvocationStatus.READY, EvidenceStatus.NO_EVIDENCE
-    digest = _digest(number, invocation_id, run_id, call, status, evidence_status, code, facts, cut)
+    digest = _digest(number, invocation_id, run_id, call, status, code, facts, cut)
     row = Invocation(
         number,
         invocation_id,
@@ -118,7 +114,6 @@ def digest_of(record: CanonicalRecord) -> str:
         row.run_id,
         row.call,
         row.status,
-        row.evidence_status,
         row.code,
         record.facts,
         row.cut,
@@ -137,6 +132,6 @@ def is_intact(loaded: object, saved: CanonicalRecord) -> bool:
         return False
     expected = saved.invocation.digest
     try:
-        return loaded.invocation.digest == expected and digest_of(loaded) == expected
+        return loaded == saved and digest_of(loaded) == expected
     except Exception:  # noqa: BLE001  a record that cannot even be digested is not what was saved
         return False

@@ -12,11 +12,10 @@ the seam is its only way out, and it never suspends by itself.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
-from typing import Any
-
-from attrs import evolve
+from typing import Any, Final
 
 from harness._attempt import attempt_model, note_attempt, retried
 from harness._canonical import is_intact, make_record
@@ -47,6 +46,10 @@ from harness._windup import wind_up
 from harness.errors import MalformedOutputError
 
 __all__ = ["run_flow"]
+
+_SAVE: Final = "canonical_store.save"
+_LOAD: Final = "canonical_store.load"
+_FREE: Final = Decimal(0)
 
 
 async def run_flow(run: Run) -> RunRecord:
@@ -171,21 +174,33 @@ async def collected(run: Run) -> DiagnosisDraft:
     Let the agent take turns until it hands in a draft.
     """
     collection = run.collection
-    view = _Turns(run)
+    turns = _Turns(run)
+    _saturate_if_due(run, budget_reached=run.budget.collection_limit_reached is not None)
     while True:
-        _saturate_if_due(run, before_turn=True)
-        turn = await taken_turn(run, view)
+        if run.setup.limits.release_reserve and collection.is_collecting:
+            _saturate_if_due(run, budget_reached=_only_reserve_left(run))
+        turn = await taken_turn(run, turns)
         if turn.draft is not None:
             collection.move(CollectionState.RELEASE)
             return turn.draft
         if collection.state is CollectionState.DRAFTING:
             raise _disobeyed(run, turn)
-        _judge(run, view, collection.judge(turn.progress))
-        _saturate_if_due(run)
+        judgement = collection.judge(turn.progress)
+        if judgement is not None:
+            _note_judgement(run, turns, judgement)
+            _saturate_if_due(run, budget_reached=False)
         if collection.is_collecting:
-            await ran_batch(run, view, turn.calls)
+            await ran_batch(run, turns, turn.calls)
         else:
-            _refuse(run, view, turn.calls)
+            _refuse(run, turns, turn.calls)
+
+
+def _only_reserve_left(run: Run) -> bool:
+    """
+    Whether no more model attempts are left than are kept back for drafting and the gates.
+    """
+    left = run.budget.model_attempts_left
+    return left is not None and left <= run.setup.limits.release_reserve
 
 
 class _Turns:
@@ -228,23 +243,24 @@ class _Turns:
         return run.budget.left(seconds)
 
 
-async def taken_turn(run: Run, view: _Turns) -> AgentTurn:
+async def taken_turn(run: Run, turns: _Turns) -> AgentTurn:
     """
     Take one agent turn; the first one after saturation carries ``STOP_REQUIRED``.
     """
     collection = run.collection
     run.turn += 1
-    await send_status(run, "COLLECTING" if collection.is_collecting else "DRAFTING")
+    if run.sink is not None:
+        await send_status(run, "COLLECTING" if collection.is_collecting else "DRAFTING")
     saturated = collection.state is CollectionState.SATURATED
     turn = await attempt_model(
         run,
         Component.DIAGNOSIS_AGENT,
         run.setup.agent,
-        view.show(collection.stop_reason),
+        turns.show(collection.stop_reason),
         _turn,
         partial(_required_stop, run) if saturated else None,
     )
-    if isinstance(turn, Failure):
+    if type(turn) is Failure:
         malformed = turn.kind is FailureKind.INVALID_OUTPUT
         raise run.stop(StopCause.INVALID_DRAFT if malformed else StopCause.AGENT_UNAVAILABLE)
     return turn
@@ -256,7 +272,7 @@ def _required_stop(run: Run) -> None:
     """
     reason = run.collection.stop_reason
     run.collection.move(CollectionState.DRAFTING)
-    run.note(TraceCode.STOP_REQUIRED, reason=reason.name if reason else None)
+    run.note(TraceCode.STOP_REQUIRED, reason=reason)
 
 
 def _turn(value: object) -> AgentTurn:
@@ -279,39 +295,27 @@ def _disobeyed(run: Run, turn: AgentTurn) -> Stopped:
     return run.stop(StopCause.BUDGET_EXHAUSTED if budget else StopCause.STOP_IGNORED)
 
 
-def _judge(run: Run, view: _Turns, judgement: Judgement | None) -> None:
+def _note_judgement(run: Run, turns: _Turns, judgement: Judgement) -> None:
     """
     Take note of what the harness made of a batch or of a statement about it.
     """
-    if judgement is None:
-        return
-    view.violation = judgement.violation
+    turns.violation = judgement.violation
     if judgement.violation is not None:
         run.note(TraceCode.PROTOCOL_VIOLATION, why=judgement.violation)
     if judgement.progress is not None:
-        run.note(
-            TraceCode.PROGRESS_JUDGED,
-            progress=judgement.progress.name,
-            no_gain=run.collection.no_gain,
-        )
+        no_gain = run.collection.no_gain
+        run.trace.append((TraceCode.PROGRESS_JUDGED, run.at, judgement.progress, no_gain))
 
 
-def _saturate_if_due(run: Run, *, before_turn: bool = False, refused: bool = False) -> None:
+def _saturate_if_due(run: Run, *, budget_reached: bool) -> None:
     """
     Saturate collection for the first reason that holds.
     """
     collection = run.collection
-    if not collection.is_collecting:
-        return
-    reached = refused or run.budget.collection_limit_reached is not None
-    if before_turn and not reached:
-        reserve = run.setup.limits.release_reserve
-        left = run.budget.model_attempts_left if reserve else None
-        reached = left is not None and left <= reserve
-    reason = collection.reason(budget_reached=reached)
-    if reason is not None:
+    reason = collection.reason(budget_reached=budget_reached)
+    if reason is not None and collection.is_collecting:
         collection.saturate(reason)
-        run.note(TraceCode.COLLECTION_SATURATED, reason=reason.name)
+        run.note(TraceCode.COLLECTION_SATURATED, reason=reason)
 
 
 def _refuse(run: Run, view: _Turns, calls: tuple[ToolCall, ...]) -> None:
@@ -325,94 +329,67 @@ def _refuse(run: Run, view: _Turns, calls: tuple[ToolCall, ...]) -> None:
     view.refused = tuple(RefusedCall(call, why) for call in calls)
 
 
-async def ran_batch(run: Run, view: _Turns, calls: tuple[ToolCall, ...]) -> None:
+async def ran_batch(run: Run, turns: _Turns, calls: tuple[ToolCall, ...]) -> None:
     """
     Admit a batch as far as it fits, run it, judge it the moment it ends.
     """
-    admitted = run.budget.reserve_tools(len(calls))
-    view.refused = ()
-    if admitted < len(calls):
-        _refuse(run, view, calls[admitted:])
+    wanted = len(calls)
+    admitted = run.budget.reserve_tools(wanted)
+    turns.refused = ()
+    if admitted < wanted:
+        _refuse(run, turns, calls[admitted:])
     first = len(run.records)
-    batch = _BatchRun(run, first)
+    made_before = run.made_calls
     try:
-        await batch.run(calls[:admitted])
+        if admitted == 1:
+            await _finish(run, first + 1, calls[0], await _step(run, calls[0]))
+        else:
+            await _under_way(run, calls[:admitted])
     finally:
-        run.budget.give_back_tools(admitted - batch.made)
-    batch.sort()
-    view.batch = tuple(run.records[first:])
-    judgement = run.collection.end_batch(view.batch)
-    view.new_facts = judgement.new_facts
-    view.violation = None
-    _judge(run, view, judgement)
-    _saturate_if_due(run, refused=admitted < len(calls))
+        run.budget.give_back_tools(admitted - (run.made_calls - made_before))
+    batch = turns.batch = tuple(run.records[first:])
+    judgement = run.collection.end_batch(batch)
+    turns.new_facts = judgement.new_facts
+    _note_judgement(run, turns, judgement)
+    refused = admitted < wanted
+    reached = refused or run.budget.collection_limit_reached is not None
+    _saturate_if_due(run, budget_reached=reached)
 
 
-class _BatchRun:
+async def _under_way(run: Run, calls: tuple[ToolCall, ...]) -> None:
     """
-    One admitted batch: its calls under way, each finished the moment it returns.
+    Run several calls, one at a time or together as the driver can; finish each as it returns.
     """
+    first = len(run.records)
+    batch = run.seam.start([partial(_step, run, call) for call in calls])
+    try:
+        while (done := await batch.next()) is not None:
+            place, outcome = done
+            await _finish(run, first + place + 1, calls[place], outcome)
+    finally:
+        await batch.close()
+    # what finished in another order goes back into the order of the calls
+    run.records[first:] = sorted(run.records[first:], key=lambda r: r.invocation.number)
+    run.invocations[first:] = [record.invocation for record in run.records[first:]]
 
-    __slots__ = ("first", "made", "run_")
 
-    def __init__(self, run: Run, first: int) -> None:
-        self.run_ = run
-        self.first = first
-        #: How many calls were really made.
-        self.made = 0
-
-    async def run(self, calls: tuple[ToolCall, ...]) -> None:
-        """
-        Run the calls, one at a time or together as the driver can.
-        """
-        steps: list[Callable[[], Awaitable[ToolOutcome]]] = [
-            partial(self._step, call) for call in calls
-        ]
-        under_way = self.run_.seam.start(steps)
-        try:
-            while (done := await under_way.next()) is not None:
-                place, outcome = done
-                await _finish(self.run_, self.first + place + 1, calls[place], outcome)
-        finally:
-            await under_way.close()
-
-    def sort(self) -> None:
-        """
-        Put what finished in another order back into the order of the calls.
-        """
-        run = self.run_
-        if len(run.records) - self.first > 1:
-            run.records[self.first :] = sorted(
-                run.records[self.first :], key=lambda record: record.invocation.number
-            )
-            run.invocations[self.first :] = [r.invocation for r in run.records[self.first :]]
-
-    async def _step(self, call: ToolCall) -> ToolOutcome:
-        """
-        Make one call of the batch up to its facts, and account for the attempt.
-        """
-        run = self.run_
-        run.check()
-        self.made += 1
-        number = run.next_number(Component.TOOL)
-        began = run.at
-        run.note(
-            TraceCode.ATTEMPT_STARTED, component=Component.TOOL.name, number=number, tool=call.tool
-        )
-        outcome = await _outcome(run, call, number)
-        run.at = outcome.answer.ended
-        failed = _as_failure(outcome)
-        if note_attempt(
-            run,
-            Component.TOOL,
-            number,
-            began,
-            outcome.answer,
-            failed,
-            usage=UsageKind.NONE,
-        ):
-            raise Stopped
-        return outcome
+async def _step(run: Run, call: ToolCall) -> ToolOutcome:
+    """
+    Make one call of a batch up to its facts, and account for the attempt.
+    """
+    run.check()
+    run.made_calls += 1
+    component = Component.TOOL
+    number = run.next_number(component)
+    began = run.at
+    run.trace.append((TraceCode.ATTEMPT_STARTED, began, component, number, call.tool))
+    outcome = await _outcome(run, call, number)
+    answer = outcome.answer
+    run.at = answer.ended
+    account = (component, number, began, UsageKind.NONE, 0, _FREE)
+    if note_attempt(run, account, answer, _as_failure(outcome)):
+        raise Stopped
+    return outcome
 
 
 async def _outcome(run: Run, call: ToolCall, number: int) -> ToolOutcome:
@@ -436,13 +413,14 @@ def _as_failure(outcome: ToolOutcome) -> Failure | None:
     Give the failure that an attempt's account shows for a tool outcome.
     """
     answer = outcome.answer
+    if answer.is_ok and outcome.code is None:
+        return None
     if answer.failure is not None:
         return answer.failure
     if answer.interrupt is not None:
         return Failure(FailureKind.UNCLASSIFIED, type(answer.interrupt).__name__)
-    if outcome.code is not None:
-        return Failure(FailureKind.REJECTED, outcome.code.name, outcome.detail)
-    return None
+    code = outcome.code
+    return Failure(FailureKind.REJECTED, "" if code is None else code.name, outcome.detail)
 
 
 async def _finish(run: Run, number: int, call: ToolCall, outcome: ToolOutcome) -> None:
@@ -461,32 +439,36 @@ async def _finish(run: Run, number: int, call: ToolCall, outcome: ToolOutcome) -
         outcome.cut,
     )
     store = run.setup.canonical_store
-    saved = await _stored(run, "save", store.save, record)
-    loaded = await _stored(run, "load", store.load, invocation_id) if saved.is_ok else saved
+    saved = await _stored(run, _SAVE, store.save, record)
+    loaded = await _stored(run, _LOAD, store.load, invocation_id) if saved.is_ok else saved
     if not loaded.is_ok or not is_intact(loaded.value, record):
         _not_stored(run, number, call, loaded)
         raise run.stop(StopCause.STORE_UNTRUSTED)
     run.records.append(record)
     run.invocations.append(record.invocation)
     run.budget.settle_evidence(outcome.byte_count)
-    run.note(
-        TraceCode.RECORD_SAVED,
-        invocation=invocation_id,
-        tool=call.tool,
-        status=record.invocation.status.name,
-        code=None if outcome.code is None else outcome.code.name,
-        facts=len(outcome.facts),
+    row = record.invocation
+    run.trace.append(
+        (
+            TraceCode.RECORD_SAVED,
+            run.at,
+            invocation_id,
+            call.tool,
+            row.status,
+            row.code,
+            len(outcome.facts),
+        )
     )
     run.check_at(run.at)
     if outcome.code is InvocationCode.RESULT_TOO_LARGE:
         raise run.stop(StopCause.RESULT_TOO_LARGE)
 
 
-async def _stored(run: Run, what: str, function: Callable[..., Any], argument: object) -> Answer:
+async def _stored(run: Run, site: str, function: Callable[..., Any], argument: object) -> Answer:
     """
     Call the canonical store. An interrupt of it unwinds at once.
     """
-    answer = await run.seam.call(f"canonical_store.{what}", function, argument)
+    answer = await run.seam.call(site, function, argument)
     run.at = answer.ended
     if answer.interrupt is not None:
         run.interrupted(answer.interrupt)
@@ -534,7 +516,7 @@ async def gated(run: Run, draft: DiagnosisDraft) -> StopCause:
         if repaired is None:
             return StopCause.EVIDENCE_REJECTED
         draft = repaired
-        run.gates = evolve(run.gates, draft=draft, repaired=True)
+        run.repaired = True
         cause = _without_gates(run, draft)
         if cause is not None:
             return cause
@@ -548,10 +530,10 @@ def _without_gates(run: Run, draft: DiagnosisDraft) -> StopCause | None:
     """
     End a run whose draft is too large or has no conclusion, before any gate.
     """
-    run.gates = evolve(run.gates, draft=draft)
+    run.draft = draft
     limit = run.setup.limits.draft_bytes
     if limit is not None and _draft_size(draft, limit) > limit:
-        run.gates = evolve(run.gates, draft=None)
+        run.draft = None
         return StopCause.RESULT_TOO_LARGE
     if draft.conclusion is not None:
         return None
@@ -603,7 +585,8 @@ async def evidence_checked(
         if record is not None:
             cited[invocation_id] = record
     violations = check_evidence(draft, cited, run.run_id)
-    run.gates = evolve(run.gates, checks=run.gates.checks + 1, violations=violations)
+    run.checks += 1
+    run.violations = violations
     run.note(
         TraceCode.EVIDENCE_CHECKED,
         violations=[violation.kind.name for violation in violations[:20]],
@@ -618,7 +601,7 @@ async def _cited(
     """
     Read a cited record; one of this run must be what was saved.
     """
-    answer = await _stored(run, "load", run.setup.canonical_store.load, invocation_id)
+    answer = await _stored(run, _LOAD, run.setup.canonical_store.load, invocation_id)
     loaded = answer.value
     expected = own is not None
     broken = not answer.is_ok or (loaded is not None and type(loaded) is not CanonicalRecord)
@@ -650,7 +633,7 @@ async def repaired_draft(run: Run, draft: DiagnosisDraft) -> DiagnosisDraft | No
     case = RepairCase(
         request=run.request,
         draft=draft,
-        violations=run.gates.violations,
+        violations=run.violations,
         records=Prefix(run.records),
     )
     repaired = await retried(run, Component.EVIDENCE_REPAIR, repairer, case, _draft)
@@ -672,7 +655,7 @@ async def judged(run: Run, draft: DiagnosisDraft, cited: dict[str, CanonicalReco
     verdict = await retried(run, Component.SEMANTIC_GUARD, run.setup.guard, case, _verdict)
     if isinstance(verdict, Failure):
         return StopCause.SEMANTIC_UNAVAILABLE
-    run.gates = evolve(run.gates, verdict=verdict)
+    run.verdict = verdict
     run.note(TraceCode.SEMANTIC_JUDGED, verdict=verdict.name)
     if verdict is SemanticVerdict.UNSUPPORTED:
         return StopCause.SEMANTIC_UNSUPPORTED

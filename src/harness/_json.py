@@ -158,13 +158,16 @@ def _key(key: object) -> str:
     return clean_text(key)
 
 
+_encode: Final = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+).encode
+
+
 def canonical(value: object) -> str:
     """
     Write a frozen value as canonical JSON: sorted keys, no blanks, text as itself.
     """
-    return json.dumps(
-        value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
-    )
+    return _encode(value)
 
 
 def measure(value: object, limit: int | None) -> int:

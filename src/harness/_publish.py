@@ -66,10 +66,10 @@ async def send_status(run: Run, stage: str) -> None:
     Raises:
         Stopped: The client is gone and that ends the run, or the run has ended otherwise.
     """
-    if run.stream.is_open:
+    # without a client nobody reads them; the first one alone opens the stream
+    if run.sink is not None and run.stream.is_open:
         await _send(run, _status(run, stage))
-        if run.sink is not None:
-            run.check_at(run.at)
+        run.check_at(run.at)
 
 
 async def _send(run: Run, event: StreamEvent) -> bool:

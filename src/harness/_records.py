@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final, overload
+from types import MappingProxyType
+from typing import Any, Final, TypeVar, overload
 
 from attrs import Attribute, field, frozen
 
-from harness._json import FrozenDict
+from harness._json import FrozenDict, freeze
 from harness._limits import Limits
 from harness._states import (
     AttemptOutcome,
@@ -41,6 +43,7 @@ from harness.errors import IllegalCombinationError, InvalidArgumentError
 __all__ = [
     "SCHEMA_VERSION",
     "AttemptRecord",
+    "Attempts",
     "BudgetLeft",
     "BudgetUse",
     "CanonicalRecord",
@@ -60,6 +63,8 @@ __all__ = [
     "TraceEvent",
     "Violation",
 ]
+
+T = TypeVar("T")
 
 #: The version of the record's JSON form.
 SCHEMA_VERSION: Final = 1
@@ -239,55 +244,122 @@ class TraceEvent:
     detail: FrozenDict
 
 
-#: A trace event as it is noted: code, instant, detail.
-RawEvent = tuple[TraceCode, float, Any]
+#: A trace event as it is noted: code and instant, then the values of its fields or a mapping.
+RawEvent = tuple[Any, ...]
+
+#: The fields of the events that are noted as plain values, because they are noted at every step.
+TRACE_FIELDS: Final = MappingProxyType(
+    {
+        TraceCode.ATTEMPT_STARTED: ("component", "number", "tool"),
+        TraceCode.ATTEMPT_FINISHED: ("component", "number"),
+        TraceCode.PROGRESS_JUDGED: ("progress", "no_gain"),
+        TraceCode.RECORD_SAVED: ("invocation", "tool", "status", "code", "facts"),
+    }
+)
 
 
-class Trace(Sequence[TraceEvent]):
+class Lazily(Sequence[T], ABC):
     """
-    A run's trace: an immutable sequence whose events are made when somebody reads them.
+    An immutable sequence whose items are made when somebody reads them.
+
+    Most runs are never looked at step by step; they should not pay for records of their steps.
     """
 
     __slots__ = ("_raw",)
 
-    def __init__(self, raw: Sequence[RawEvent] = ()) -> None:
+    def __init__(self, raw: Iterable[tuple[Any, ...]] = ()) -> None:
         self._raw = tuple(raw)
 
-    @overload
-    def __getitem__(self, index: int) -> TraceEvent: ...
+    @abstractmethod
+    def _make(self, place: int) -> T:
+        """
+        Make the item at a place.
+        """
 
     @overload
-    def __getitem__(self, index: slice) -> Trace: ...
+    def __getitem__(self, index: int) -> T: ...
 
-    def __getitem__(self, index: int | slice) -> TraceEvent | Trace:
-        if isinstance(index, slice):
-            return Trace(self._raw[index])
-        place = range(len(self._raw))[index]
-        code, at, detail = self._raw[place]
-        return TraceEvent(place + 1, code, at, FrozenDict(detail or {}))
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        places = range(len(self._raw))[index]
+        if isinstance(places, range):
+            return tuple(self._make(place) for place in places)
+        return self._make(places)
 
     def __len__(self) -> int:
         return len(self._raw)
 
+    def __iter__(self) -> Iterator[T]:
+        return map(self._make, range(len(self._raw)))
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Trace) and list(self) == list(other)
+        if isinstance(other, Lazily):
+            return self._raw == other._raw or list(self) == list(other)
+        return isinstance(other, tuple) and tuple(self) == other
 
     def __hash__(self) -> int:
-        return hash(tuple(code for code, _, _ in self._raw))
+        return hash(len(self._raw))
 
     def __repr__(self) -> str:
-        return f"Trace({' '.join(code.name for code in self.codes)})"
+        return f"{type(self).__name__}({list(self)!r})"
+
+
+class Attempts(Lazily[AttemptRecord]):
+    """
+    A run's attempts, in order.
+    """
+
+    __slots__ = ()
+
+    def _make(self, place: int) -> AttemptRecord:
+        component, number, outcome, failure, began, ended, late, usage, tokens, cost = self._raw[
+            place
+        ]
+        return AttemptRecord(
+            component=component,
+            number=number,
+            outcome=outcome,
+            failure=failure,
+            began=began,
+            seconds=ended - began,
+            late=late,
+            usage=usage,
+            tokens=tokens,
+            cost=cost,
+        )
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """
+        The component of each attempt, in order.
+        """
+        return tuple([raw[0] for raw in self._raw])
+
+
+class Trace(Lazily[TraceEvent]):
+    """
+    A run's trace, in order.
+    """
+
+    __slots__ = ()
+
+    def _make(self, place: int) -> TraceEvent:
+        code, at, *values = self._raw[place]
+        if len(values) == 1 and isinstance(values[0], dict):
+            detail = values[0]
+        else:
+            detail = dict(zip(TRACE_FIELDS.get(code, ()), values, strict=False))
+        shown = {key: getattr(value, "name", value) for key, value in detail.items()}
+        return TraceEvent(place + 1, code, at, freeze(shown))
 
     @property
     def codes(self) -> tuple[TraceCode, ...]:
         """
-        The codes in order.
+        The code of each event, in order.
         """
-        return tuple(code for code, _, _ in self._raw)
-
-    def __iter__(self) -> Iterator[TraceEvent]:
-        for place, (code, at, detail) in enumerate(self._raw, 1):
-            yield TraceEvent(place, code, at, FrozenDict(detail or {}))
+        return tuple([raw[0] for raw in self._raw])
 
 
 @frozen(kw_only=True)
@@ -581,7 +653,7 @@ class RunRecord:
     public: PublicContent | None = None
     snapshot: ProgressSnapshot | None = None
     invocations: tuple[Invocation, ...] = ()
-    attempts: tuple[AttemptRecord, ...] = ()
+    attempts: Attempts = field(factory=Attempts)
     used: BudgetUse = BudgetUse()
     limits: Limits = Limits()
     events: tuple[EventKind, ...] = ()

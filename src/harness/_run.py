@@ -12,7 +12,7 @@ from harness._budget import Budget
 from harness._collection import Collection
 from harness._lifecycle import Lifecycle
 from harness._limits import Limits
-from harness._records import AttemptRecord, CanonicalRecord, Gates, Invocation, RawEvent
+from harness._records import CanonicalRecord, Invocation, RawEvent, Violation
 from harness._release import ReleasePolicy
 from harness._seam import Seam
 from harness._states import (
@@ -20,12 +20,13 @@ from harness._states import (
     Intent,
     OnDisconnect,
     ProgressMode,
+    SemanticVerdict,
     StopCause,
     TraceCode,
 )
 from harness._stream import EventStream
 from harness._tools import Parameter
-from harness._values import Request
+from harness._values import DiagnosisDraft, Request
 from harness._view import ToolInfo
 from harness.ports import CanonicalStore, EventSink, RunStore
 
@@ -97,18 +98,21 @@ class Run:
         "attempt_numbers",
         "attempts",
         "budget",
+        "checks",
         "cited",
         "client_gone",
         "collection",
+        "draft",
         "evidence_prefix",
-        "gates",
         "intent",
         "interrupt",
         "invocations",
         "life",
+        "made_calls",
         "missing_context",
         "opened",
         "records",
+        "repaired",
         "reply",
         "request",
         "run_id",
@@ -120,6 +124,8 @@ class Run:
         "trace",
         "trusted",
         "turn",
+        "verdict",
+        "violations",
     )
 
     def __init__(  # noqa: PLR0913  one call site; each is a part of the run
@@ -146,7 +152,7 @@ class Run:
         #: The last instant that was read, in seconds since the run began.
         self.at = 0.0
         self.trace: Final[list[RawEvent]] = []
-        self.attempts: Final[list[AttemptRecord]] = []
+        self.attempts: Final[list[tuple[Any, ...]]] = []
         self.attempt_numbers: Final[dict[Component, int]] = {}
         self.invocations: Final[list[Invocation]] = []
         self.records: Final[list[CanonicalRecord]] = []
@@ -156,12 +162,19 @@ class Run:
         # without a router every run is routed from the start (section 3.4)
         self.intent: Intent | None = Intent.DIAGNOSIS if setup.router is None else None
         self.missing_context: tuple[str, ...] = ()
-        self.gates = Gates()
+        #: What the gates said, so far; see Gates.
+        self.checks = 0
+        self.violations: tuple[Violation, ...] = ()
+        self.repaired = False
+        self.verdict: SemanticVerdict | None = None
+        self.draft: DiagnosisDraft | None = None
         #: The records that an approved report cites.
         self.cited: Mapping[str, CanonicalRecord] = {}
         #: The reply to a general request.
         self.reply = ""
         self.turn = 0
+        #: How many tool calls were really made.
+        self.made_calls = 0
         self.opened = False
         self.client_gone = False
         #: Whether the canonical store always gave back what it was given.

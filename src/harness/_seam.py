@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from attrs import frozen
 
@@ -20,7 +20,17 @@ from harness._states import Component, FailureKind
 from harness._values import Usage
 from harness.errors import ProviderError
 
-__all__ = ["Answer", "Attempt", "Batch", "Classifier", "Failure", "Seam", "Site", "classify"]
+__all__ = [
+    "Answer",
+    "Attempt",
+    "Batch",
+    "Classifier",
+    "Failed",
+    "Failure",
+    "Seam",
+    "Site",
+    "classify",
+]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -56,33 +66,44 @@ class Failure:
 
 class Answer:
     """
-    What came of one call outside: a value, a failure or an interrupt.
+    What came of one call outside; this class itself is a value that the host returned.
     """
 
-    __slots__ = ("ended", "error", "failure", "interrupt", "value")
+    __slots__ = ("ended", "value")
+
+    #: Whether the call returned a value.
+    is_ok: ClassVar[bool] = True
+    failure: Failure | None = None
+    interrupt: BaseException | None = None
+    error: Exception | None = None
+
+    def __init__(self, value: Any, ended: float) -> None:
+        self.value = value
+        #: The instant at which the call returned.
+        self.ended = ended
+
+
+class Failed(Answer):
+    """
+    A call outside that raised: a classified failure, or an interrupt.
+    """
+
+    __slots__ = ("error", "failure", "interrupt")
+
+    is_ok: ClassVar[bool] = False
 
     def __init__(
         self,
-        value: Any,
         ended: float,
         failure: Failure | None = None,
         interrupt: BaseException | None = None,
         error: Exception | None = None,
     ) -> None:
-        self.value = value
-        #: The instant at which the call returned.
-        self.ended = ended
+        super().__init__(None, ended)
         self.failure = failure
         self.interrupt = interrupt
         #: What the host raised, behind the failure.
         self.error = error
-
-    @property
-    def is_ok(self) -> bool:
-        """
-        Whether the call returned a value.
-        """
-        return self.failure is None and self.interrupt is None
 
 
 def classify(error: Exception, classifier: Classifier | None = None) -> Failure:

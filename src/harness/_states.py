@@ -31,8 +31,17 @@ __all__ = [
 ]
 
 
+class _Word(Enum):
+    """
+    A word of the vocabulary.
+    """
+
+    # members are singletons, so identity hashes them, at a fraction of the inherited cost
+    __hash__ = object.__hash__
+
+
 @unique
-class InvocationStatus(Enum):
+class InvocationStatus(_Word):
     """
     Did this invocation work? Owned by the tool step (section 3.5).
     """
@@ -46,7 +55,7 @@ class InvocationStatus(Enum):
 
 
 @unique
-class EvidenceStatus(Enum):
+class EvidenceStatus(_Word):
     """
     Did this scope hold candidate evidence? Owned by the tool step (section 3.5).
     """
@@ -60,7 +69,7 @@ class EvidenceStatus(Enum):
 
 
 @unique
-class InvocationCode(Enum):
+class InvocationCode(_Word):
     """
     The stable code of an ``ERROR`` row (section 3.5): a cause of the harness, or a failure kind.
     """
@@ -92,7 +101,7 @@ class InvocationCode(Enum):
 
 
 @unique
-class Progress(Enum):
+class Progress(_Word):
     """
     Did the last batch move the diagnosis? Stated by the agent, checked by the harness.
     """
@@ -104,7 +113,7 @@ class Progress(Enum):
 
 
 @unique
-class ProgressMode(Enum):
+class ProgressMode(_Word):
     """
     Who says whether a batch was progress (section 3.6).
     """
@@ -116,7 +125,7 @@ class ProgressMode(Enum):
 
 
 @unique
-class CollectionState(Enum):
+class CollectionState(_Word):
     """
     May evidence tools still run? Owned by collection (section 3.6).
     """
@@ -134,7 +143,7 @@ class CollectionState(Enum):
 
 
 @unique
-class StopReason(Enum):
+class StopReason(_Word):
     """
     Why may no more tools run? In the order of precedence (section 3.6).
     """
@@ -148,7 +157,7 @@ class StopReason(Enum):
 
 
 @unique
-class RunState(Enum):
+class RunState(_Word):
     """
     Why did execution stop? Owned by the lifecycle (section 3.1).
     """
@@ -168,7 +177,7 @@ class RunState(Enum):
 
 
 @unique
-class StopCause(Enum):
+class StopCause(_Word):
     """
     The exact cause behind the run state (section 4).
     """
@@ -218,7 +227,7 @@ class StopCause(Enum):
 
 
 @unique
-class ReleaseOutcome(Enum):
+class ReleaseOutcome(_Word):
     """
     What became public? Owned by the release policy (section 3.9).
     """
@@ -234,7 +243,7 @@ class ReleaseOutcome(Enum):
 
 
 @unique
-class FallbackType(Enum):
+class FallbackType(_Word):
     """
     Why a fallback and not the report? Owned by the release policy (section 3.9).
     """
@@ -254,7 +263,7 @@ class FallbackType(Enum):
 
 
 @unique
-class RequestStatus(Enum):
+class RequestStatus(_Word):
     """
     Was the request handled safely? The host's database row (section 3.11).
     """
@@ -270,7 +279,7 @@ class RequestStatus(Enum):
 
 
 @unique
-class EventKind(Enum):
+class EventKind(_Word):
     """
     What the client receives (section 3.10).
     """
@@ -288,7 +297,7 @@ class EventKind(Enum):
 
 
 @unique
-class FailureKind(Enum):
+class FailureKind(_Word):
     """
     A technical failure of a provider or tool, classified once at the boundary (section 3.2).
     """
@@ -310,7 +319,7 @@ class FailureKind(Enum):
 
 
 @unique
-class Component(Enum):
+class Component(_Word):
     """
     Who made the attempt (section 3.2).
     """
@@ -330,7 +339,7 @@ class Component(Enum):
 
 
 @unique
-class AttemptOutcome(Enum):
+class AttemptOutcome(_Word):
     """
     What came of one attempt (section 3.2).
     """
@@ -344,7 +353,7 @@ class AttemptOutcome(Enum):
 
 
 @unique
-class UsageKind(Enum):
+class UsageKind(_Word):
     """
     What an attempt said of its usage (section 3.3).
     """
@@ -360,7 +369,7 @@ class UsageKind(Enum):
 
 
 @unique
-class Dimension(Enum):
+class Dimension(_Word):
     """
     What a budget limits beside time (section 3.3).
     """
@@ -378,7 +387,7 @@ class Dimension(Enum):
 
 
 @unique
-class SemanticVerdict(Enum):
+class SemanticVerdict(_Word):
     """
     Does the cited evidence support the visible conclusion? Section 3.7 says what is final.
     """
@@ -390,7 +399,7 @@ class SemanticVerdict(Enum):
 
 
 @unique
-class ViolationKind(Enum):
+class ViolationKind(_Word):
     """
     What is wrong with a citation (section 3.7).
     """
@@ -410,7 +419,7 @@ class ViolationKind(Enum):
 
 
 @unique
-class Intent(Enum):
+class Intent(_Word):
     """
     What the request asks for (section 3.4).
     """
@@ -422,7 +431,7 @@ class Intent(Enum):
 
 
 @unique
-class OnDisconnect(Enum):
+class OnDisconnect(_Word):
     """
     What a client's leaving does to the run (section 3.10).
     """
@@ -434,7 +443,7 @@ class OnDisconnect(Enum):
 
 
 @unique
-class PublicKind(Enum):
+class PublicKind(_Word):
     """
     What kind of public text the client got.
     """
@@ -452,7 +461,7 @@ class PublicKind(Enum):
 
 
 @unique
-class LimitationKind(Enum):
+class LimitationKind(_Word):
     """
     What an answer could not take into account (section 3.8).
     """
@@ -470,7 +479,7 @@ class LimitationKind(Enum):
 
 
 @unique
-class TraceCode(Enum):
+class TraceCode(_Word):
     """
     What a trace event says happened.
     """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import Event
 from types import CoroutineType
 from typing import Any, Generic, TypeVar
-from uuid import uuid4
 
 from harness._budget import Budget
 from harness._cancel import CancelToken
@@ -20,7 +20,7 @@ from harness._records import RunRecord
 from harness._release import ReleasePolicy
 from harness._result import RunResult
 from harness._run import Backoff, Run, Setup
-from harness._seam import Answer, Classifier, Failure, Seam, classify
+from harness._seam import Answer, Classifier, Failed, Failure, Seam, classify
 from harness._setup import build_setup, has_methods
 from harness._states import FailureKind, OnDisconnect, ProgressMode, StopCause
 from harness._values import PreviousTurn, Request
@@ -50,11 +50,8 @@ class SystemClock:
     The machine's clocks: monotonic for deadlines, UTC for records.
     """
 
-    def monotonic(self) -> float:
-        """
-        Seconds on a clock that never steps.
-        """
-        return time.monotonic()
+    #: Seconds on a clock that never steps.
+    monotonic = staticmethod(time.monotonic)
 
     def utc(self) -> datetime:
         """
@@ -129,11 +126,11 @@ class SyncSeam(SeamClock):
         try:
             value = function(*arguments)
         except Exception as error:  # noqa: BLE001  classified, once, here
-            return Answer(None, self.now(), classify(error, self._classifier), error=error)
+            return Failed(self.now(), classify(error, self._classifier), error=error)
         except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
-            return Answer(None, self.now(), interrupt=interrupt)
+            return Failed(self.now(), interrupt=interrupt)
         if hasattr(value, "__await__"):
-            return Answer(None, self.now(), _refused_awaitable(value, function))
+            return Failed(self.now(), _refused_awaitable(value, function))
         return Answer(value, self.now())
 
     async def wait(self, seconds: float, life: Lifecycle) -> None:
@@ -238,7 +235,7 @@ class HarnessBase:
             allow_async=self._allow_async,
         )
         self._classifier = _function("classifier", classifier)
-        self._ids: IdSource = _function("ids", ids) or _uuid
+        self._ids: IdSource = _function("ids", ids) or _random_id
         if clock is not None and not has_methods(clock, ("monotonic", "utc", "wait")):
             raise InvalidArgumentError("clock", clock, "an object with monotonic, utc and wait")
         self._clock: Clock = SystemClock() if clock is None else clock
@@ -319,7 +316,7 @@ class Harness(HarnessBase):
         classifier: Maps a client library's exceptions to a ``FailureKind``, or ``None``.
         backoff: Seconds to wait before a retry, as a function of component and number.
         clock: Time; default: the machine's clocks.
-        ids: Gives globally unique ids; default: random UUIDs.
+        ids: Gives globally unique ids; default: 128 random bits.
 
     Raises:
         InvalidArgumentError: An argument is something else; names it and what is allowed.
@@ -456,8 +453,8 @@ def _earlier(first: float | None, second: float | None) -> float | None:
     return min(given) if given else None
 
 
-def _uuid() -> str:
-    return uuid4().hex
+def _random_id() -> str:
+    return os.urandom(16).hex()
 
 
 def _function(name: str, value: Any) -> Any:

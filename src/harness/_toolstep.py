@@ -24,6 +24,7 @@ __all__ = ["ToolOutcome", "bound_facts", "run_tool"]
 _SOURCE_CHARACTERS: Final = 1024
 #: The most items that are ever taken from an iterator, whatever the limits.
 _MOST_ITEMS: Final = 1_000_000
+_TOOL: Final = Component.TOOL.value
 _PROJECT: Final = "PROJECT"
 
 
@@ -71,12 +72,10 @@ async def run_tool(run: Run, spec: ToolSpec, call: ToolCall, attempt: Attempt) -
         The facts, or the stable code of what went wrong.
     """
     limits = run.setup.limits
-    answer = await run.seam.call(Component.TOOL.name, spec.execute, call, attempt)
-    if answer.is_ok and isinstance(answer.value, Iterator):
+    answer = await run.seam.call(_TOOL, spec.execute, call, attempt)
+    if hasattr(answer.value, "__next__"):
         # a generator's body is the tool's own work: what it raises is a tool error
-        answer = await run.seam.call(
-            Component.TOOL.name, _collect, answer.value, limits.result_bytes
-        )
+        answer = await run.seam.call(_TOOL, _collect, answer.value, limits.result_bytes)
     if not answer.is_ok:
         return _failed(answer)
     if run.life.check(answer.ended) is not None:
@@ -113,9 +112,9 @@ async def _projected(run: Run, spec: ToolSpec, answer: Answer) -> ToolOutcome:
         items = _own_items(raw)
     else:
         projection = await run.seam.call(_PROJECT, _project, project, raw)
-        answer = Answer(raw, projection.ended, None, projection.interrupt)
         if projection.interrupt is not None:
-            return ToolOutcome(answer)
+            return ToolOutcome(projection)
+        answer = Answer(raw, projection.ended)
         failure = projection.failure
         if failure is not None:
             return _unusable(answer, f"{failure.error}: {failure.detail}")
@@ -213,44 +212,46 @@ def bound_facts(
     for item in items:
         if not isinstance(item, (str, Fact)):
             return None
-        fact, size, changed = _bounded(item, limits.fact_bytes)
-        if fact is None and not size:
+        fact, kept_size, size, changed = _bounded(item, limits.fact_bytes)
+        if not size:
             continue
         repaired = repaired or changed
         original_facts += 1
         original_bytes += size
         if fact is not None and (most is None or len(kept) < most):
             kept.append(fact)
-            kept_bytes += _utf8(fact.text)
-    cut = Cut(
-        original_facts=original_facts,
-        kept_facts=len(kept),
-        original_bytes=original_bytes,
-        kept_bytes=kept_bytes,
-        repaired=repaired,
-    )
-    return tuple(kept), kept_bytes, cut if cut.truncated or repaired else None
+            kept_bytes += kept_size
+    cut: Cut | None = None
+    if repaired or kept_bytes < original_bytes or len(kept) < original_facts:
+        cut = Cut(
+            original_facts=original_facts,
+            kept_facts=len(kept),
+            original_bytes=original_bytes,
+            kept_bytes=kept_bytes,
+            repaired=repaired,
+        )
+    return tuple(kept), kept_bytes, cut
 
 
-def _bounded(item: str | Fact, limit: int | None) -> tuple[Fact | None, int, bool]:
+def _bounded(item: str | Fact, limit: int | None) -> tuple[Fact | None, int, int, bool]:
     """
-    Bound one fact: the fact, its original bytes, and whether its text was repaired.
+    Bound one fact: the fact, its bytes now and before, and whether its text was repaired.
     """
     given, source = (item, "") if isinstance(item, str) else (item.text, item.source)
     text = clean_text(given)
     if not text or text.isspace():
-        return None, 0, False
+        return None, 0, 0, False
     repaired = text is not given
-    size = _utf8(text)
+    kept = size = len(text) if text.isascii() else len(text.encode())
     if limit is not None and size > limit:
         text = text.encode()[:limit].decode("utf-8", "ignore")
         if not text or text.isspace():
-            return None, size, repaired
-    clean_source = clean_text(source[:_SOURCE_CHARACTERS])
-    if type(item) is Fact and text is item.text and clean_source == source:
-        return item, size, False
-    return Fact(text, clean_source), size, repaired or (clean_source != source)
-
-
-def _utf8(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())
+            return None, 0, size, repaired
+        kept = len(text.encode())
+    if source:
+        clean_source = clean_text(source[:_SOURCE_CHARACTERS])
+        repaired = repaired or clean_source != source
+        source = clean_source
+    if type(item) is Fact and text is given and source == item.source:
+        return item, kept, size, repaired
+    return Fact(text, source), kept, size, repaired

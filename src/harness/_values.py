@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import field, frozen
 
@@ -243,6 +243,7 @@ class ToolCall:
     scope: FrozenDict = field(default=None, converter=_scope)
     arguments: FrozenDict = field(default=_EMPTY, converter=_as_given)
     refused: str | None = field(default=None, init=False)
+    _key: str | None = field(default=None, init=False, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
         arguments: object = self.arguments
@@ -260,7 +261,14 @@ class ToolCall:
         """
         What makes two calls the same: tool, scope and arguments, in canonical form.
         """
-        return canonical((self.tool, self.scope, self.arguments))
+        key = self._key
+        if key is None:
+            scope = canonical(self.scope) if self.scope else "{}"
+            arguments = canonical(self.arguments) if self.arguments else "{}"
+            # the length keeps a name from running into the scope
+            key = f"{len(self.tool)}:{self.tool}{scope}{arguments}"
+            object.__setattr__(self, "_key", key)
+        return key
 
 
 def _arguments(value: object) -> FrozenDict:
@@ -269,7 +277,7 @@ def _arguments(value: object) -> FrozenDict:
     """
     if isinstance(value, str):
         try:
-            value = json.loads(value, parse_constant=_no_constant)
+            value = _decode(value)
         except (ValueError, RecursionError) as error:
             message = f"no JSON text ({type(error).__name__})"
             raise NotJsonError(message) from None
@@ -278,13 +286,16 @@ def _arguments(value: object) -> FrozenDict:
     if not isinstance(value, Mapping):
         message = f"{type(value).__name__} is no JSON object"
         raise NotJsonError(message)
-    frozen_arguments: FrozenDict = freeze(dict(value))
+    frozen_arguments: FrozenDict = freeze(value if isinstance(value, dict) else dict(value))
     return frozen_arguments
 
 
 def _no_constant(name: str) -> object:
     message = f"{name} is no JSON number"
     raise NotJsonError(message)
+
+
+_decode: Final = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
 def _fact_id(value: object) -> int | None:

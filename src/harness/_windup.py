@@ -6,7 +6,9 @@ from harness._canonical import is_intact
 from harness._evidence import cited_sources
 from harness._progress import limitations_of, project_snapshot
 from harness._records import (
+    Attempts,
     CanonicalRecord,
+    Gates,
     Limitation,
     ProgressSnapshot,
     PublicContent,
@@ -117,7 +119,7 @@ def _public(
             text=write_fallback(decision.fallback, snapshot),
             limitations=snapshot.limitations,
         )
-    draft = run.gates.draft
+    draft = run.draft
     if cause is StopCause.REPLY_GIVEN or draft is None:
         return PublicContent(kind=PublicKind.REPLY, text=run.reply)
     lacking = tuple(Limitation(LimitationKind.MISSING_CONTEXT, n) for n in draft.missing_context)
@@ -153,14 +155,20 @@ def _record(
         missing_context=run.missing_context,
         collection_state=run.collection.state,
         stop_reason=run.collection.stop_reason,
-        gates=run.gates,
+        gates=Gates(
+            checks=run.checks,
+            violations=run.violations,
+            repaired=run.repaired,
+            verdict=run.verdict,
+            draft=run.draft,
+        ),
         release_outcome=decision.outcome,
         fallback_type=decision.fallback,
         release_rule=decision.rule,
         public=_public(run, cause, decision, snapshot),
         snapshot=snapshot if fallback else None,
         invocations=tuple(run.invocations),
-        attempts=tuple(run.attempts),
+        attempts=Attempts(run.attempts),
         used=run.budget.used,
         limits=run.setup.limits,
         events=tuple(run.stream.accepted),

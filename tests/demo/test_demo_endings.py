@@ -177,7 +177,7 @@ def test_a_cancelled_run_publishes_nothing(results: dict[str, RunResult]) -> Non
 
 
 def test_lost_evidence_is_not_trusted(results: dict[str, RunResult]) -> None:
-    """The first record that could not be read back ended the run, with a code and no text."""
+    """The first record that was not read back ended the run, with a code and no text."""
     assert results["failed"].public.code == "STORE_UNTRUSTED"
     assert len(results["failed"].record.invocations) == 1
 

@@ -81,9 +81,13 @@ def test_numbers_are_those_of_sed(log: Path, data: bytes) -> None:
         assert done.stdout.decode().rstrip("\n").removesuffix("\r") == line.text
 
 
+@pytest.mark.parametrize("chunk", [1, 4096])
 @pytest.mark.parametrize(("encoding", "mark"), _ENCODINGS)
-def test_encodings(log: Path, encoding: str, mark: bytes) -> None:
+def test_encodings(
+    log: Path, encoding: str, mark: bytes, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """UTF-8, UTF-16 and UTF-32 are told by their mark, UTF-16 without one by its NUL bytes."""
+    monkeypatch.setattr(bytes_module, "CHUNK_BYTES", chunk)
     log.write_bytes(mark + _TEXT.encode(encoding))
     assert _texts(log) == _TEXT.splitlines()
 
@@ -134,7 +138,7 @@ def test_a_cut_keeps_whole_characters(log: Path, data: str) -> None:
 @pytest.mark.parametrize("bound", [0, -1, True, 1.5, "8", None])
 def test_a_wrong_bound_is_refused_at_once(log: Path, bound: int) -> None:
     """Anything but a positive whole number is refused before the file is opened."""
-    with pytest.raises(InvalidArgumentError, match="max_bytes is .*positive whole number"):
+    with pytest.raises(InvalidArgumentError, match=r"max_bytes is .*positive whole number"):
         read_blocks(log, max_bytes=bound)
 
 

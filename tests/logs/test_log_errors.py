@@ -140,7 +140,7 @@ def test_check_log_refuses_an_empty_file(log: Path, data: bytes) -> None:
     """Before a run an empty file is an error; reading one gives no line."""
     log.write_bytes(data)
     assert list(read_lines(log)) == []
-    with pytest.raises(EmptyLogError, match="app.log: is empty"):
+    with pytest.raises(EmptyLogError, match=r"app.log: is empty"):
         check_log(log)
 
 

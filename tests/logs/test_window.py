@@ -47,7 +47,7 @@ def test_a_bound_without_a_year(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "yesterday", "18:06", "2015-10-18 25:00", "9999-12-31"])
 def test_a_bound_that_is_no_time(text: str) -> None:
     """What is no time, or reaches beyond the end of time, is refused with examples."""
-    with pytest.raises(InvalidArgumentError, match="until is .*; allowed: a date.*'Jun 14 15:16:"):
+    with pytest.raises(InvalidArgumentError, match=r"until is .*; allowed: a date.*'Jun 14 15:16:"):
         parse_bound("until", text)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import sqlite3
 import threading
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
@@ -16,10 +15,9 @@ from harness.demo._http import LOOPBACK
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
 
     from harness import Attempt, CancelToken, CanonicalRecord, SemanticCase, StreamEvent
-    from harness.ports import CanonicalStore, EventSink
+    from harness.ports import EventSink
 
 
 @contextmanager
@@ -105,31 +103,29 @@ class Operator:
             stop.join()
 
 
-@frozen
-class WipedStore:
+class SmallStore:
     """
-    A store on a database file from which another process deletes whatever was saved.
+    A store with too little room, which drops what does not fit and says nothing of it.
 
-    Attributes:
-        store: The store.
-        path: Its database file.
+    Args:
+        room: The most bytes of evidence that it keeps.
     """
 
-    store: CanonicalStore
-    path: Path
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._kept: dict[str, CanonicalRecord] = {}
 
     def save(self, record: CanonicalRecord) -> None:
         """
-        Save a record, and lose it.
+        Keep a record, if there is room.
 
         Args:
             record: The record.
         """
-        self.store.save(record)
-        with closing(sqlite3.connect(self.path)) as other, other:
-            tables = other.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-            for (table,) in tables:
-                other.execute(f'DELETE FROM "{table}"')
+        needed = record.invocation.byte_count
+        if needed <= self._room:
+            self._room -= needed
+            self._kept[record.invocation_id] = record
 
     def load(self, invocation_id: str) -> CanonicalRecord | None:
         """
@@ -139,6 +135,6 @@ class WipedStore:
             invocation_id: Its id.
 
         Returns:
-            What the store still has of it.
+            The record, or ``None`` where it was dropped.
         """
-        return self.store.load(invocation_id)
+        return self._kept.get(invocation_id)

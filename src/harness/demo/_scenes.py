@@ -15,10 +15,9 @@ from harness.demo._mistakes import (
     misquote,
     overreach,
 )
-from harness.demo._outages import Operator, RemoteGuard, WipedStore, closed_port, silent_port
+from harness.demo._outages import Operator, RemoteGuard, SmallStore, closed_port, silent_port
 from harness.demo._tools import config_tool, deploys_tool, live_metrics_tool, metrics_tool
 from harness.logs import LogTool
-from harness.stores.sqlite import SqliteCanonicalStore
 
 if TYPE_CHECKING:
     from harness import FunctionTool, RunResult
@@ -30,6 +29,8 @@ _SERVICE: Final = "payment-service"
 # A service that hangs for longer than the run may take.
 _DEADLINE: Final = 1.0
 _HANG: Final = 1.2
+# Room for a few lines of the log, and not for all of its errors.
+_ROOM: Final = 1024
 
 
 def make_harness(
@@ -165,8 +166,6 @@ def cancelled(incident: Incident, client: EventSink) -> RunResult:
 
 def failed(incident: Incident, client: EventSink) -> RunResult:
     """
-    Have the saved evidence deleted by another process.
+    Keep the evidence in a store that has room for some of it only.
     """
-    path = incident.log.with_name("evidence.db")
-    with SqliteCanonicalStore(path) as store:
-        return report(incident, client, canonical_store=WipedStore(store, path))
+    return report(incident, client, canonical_store=SmallStore(_ROOM))

@@ -117,7 +117,7 @@ class CountView:
         elif tally.wrong:
             self._state(f"{lines(tally.wrong)} report a problem", tally.first)
         if scan.unplaced:
-            text = f"{lines(scan.unplaced)} before the first timestamp were left out"
+            text = f"left out: {lines(scan.unplaced)} before the first timestamp"
             self._state(text, tally.first)
 
     def _overview(self, tally: _Tally, read: int) -> str:

@@ -76,15 +76,15 @@ class TemplatesView:
 
     def _fact(self, name: str, one: Template) -> Fact:
         first, last = (in_brackets(stamp) for stamp in one.stamps)
-        parts = [f"{name}: {lines(one.count)} {at_level(one.level)}: {shortened(one.text)}"]
-        if one.count == 1:
-            parts.append(f"line {one.first}{first}")
-        else:
-            parts.append(f"from line {one.first}{first} to line {one.last}{last}")
+        where = f"line {one.first}{first}"
+        if one.count > 1:
+            where = f"from {where} to line {one.last}{last}"
+        parts = [f"{name}: {lines(one.count)} {at_level(one.level)} {where}"]
+        if one.count > 1:
+            parts.append(f"they say: {shortened(one.text)}")
         peak = one.peak
         if peak and 1 < peak.count < one.count:
             parts.append(most(peak, self._zone, yearless=one.yearless))
         parts += [f"{lines(count)} with {shortened(value)}" for value, count in one.usual]
-        if one.count > 1:
-            parts.append(f"line {one.first} is: {shortened(one.sample)}")
+        parts.append(f"line {one.first} says: {shortened(one.sample)}")
         return Fact("; ".join(parts), f"{name}:{one.first}")

@@ -185,7 +185,7 @@ class Template:
         """
         How much it matters among those of its severity: many lines, in a burst; or a single one.
         """
-        burst = min(log2(self._timeline.burst()), _MOST_BURST)
+        burst = min(log2(1 + self.peak.rate), _MOST_BURST) if self.peak else 0.0
         rare = _RARE_BONUS if self.count == 1 and self.severity >= FAILURE else 0.0
         return log2(1 + self.count) + burst + rare
 

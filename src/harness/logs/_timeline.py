@@ -63,6 +63,13 @@ class Peak:
     width: timedelta
 
     @property
+    def rate(self) -> float:
+        """
+        Lines per second.
+        """
+        return self.count / self.width.total_seconds()
+
+    @property
     def end(self) -> datetime:
         """
         Its last second.
@@ -125,17 +132,3 @@ class Timeline:
         width = _WIDTHS[self._step]
         count, line = self._bins[index]
         return Peak(count, line, _ORIGIN + index * width, width)
-
-    def burst(self) -> float:
-        """
-        Tell how unevenly the lines are spread.
-
-        Returns:
-            How many times as many lines the peak has as the mean stretch between first and last;
-            1 where nothing was counted.
-        """
-        if not self._bins:
-            return 1.0
-        stretches = max(self._bins) - min(self._bins) + 1
-        counts = [count for count, _ in self._bins.values()]
-        return max(counts) * stretches / sum(counts)

@@ -125,5 +125,5 @@ def _time(moment: datetime, zone: tzinfo, *, yearless: bool) -> str:
         local = moment.astimezone(zone)
     except OverflowError:  # At either end of time.
         local = moment
-    date = f"{MONTHS[local.month - 1]} {local.day:2}" if yearless else f"{local:%Y-%m-%d}"
+    date = f"{MONTHS[local.month - 1]} {local.day:2}" if yearless else local.date().isoformat()
     return f"{date} {local:%H:%M:%S}"

@@ -87,6 +87,7 @@ class MemoryRunStore:
     def __init__(self) -> None:
         self._lock = Lock()
         self._records: dict[str, RunRecord] = {}
+        self._delivered: set[str] = set()
 
     def begin(self, record: RunRecord) -> None:
         """
@@ -121,7 +122,7 @@ class MemoryRunStore:
             if standing is None:
                 raise StoreError("memory", f"run {record.run_id!r} was never begun")
             if standing.run_state is not RunState.RUNNING:
-                return standing
+                return self._as_marked(standing)
             self._records[record.run_id] = record
             return None
 
@@ -139,7 +140,7 @@ class MemoryRunStore:
             record = self._records.get(run_id)
             if record is None or record.run_state is RunState.RUNNING:
                 raise StoreError("memory", f"run {run_id!r} has not ended here")
-            self._records[run_id] = evolve(record, delivered=True)
+            self._delivered.add(run_id)
 
     def load(self, run_id: str) -> RunRecord | None:
         """
@@ -148,7 +149,12 @@ class MemoryRunStore:
         Args:
             run_id: The run.
         """
-        return self._records.get(run_id)
+        with self._lock:
+            record = self._records.get(run_id)
+            return None if record is None else self._as_marked(record)
+
+    def _as_marked(self, record: RunRecord) -> RunRecord:
+        return evolve(record, delivered=True) if record.run_id in self._delivered else record
 
     def runs_of(self, conversation_id: str) -> tuple[RunRecord, ...]:
         """
@@ -159,7 +165,7 @@ class MemoryRunStore:
         """
         with self._lock:
             found = [
-                record
+                self._as_marked(record)
                 for record in self._records.values()
                 if record.request.conversation_id == conversation_id
             ]
@@ -203,6 +209,7 @@ class MemoryRunStore:
             ]
             for run_id in gone:
                 del self._records[run_id]
+                self._delivered.discard(run_id)
             return len(gone)
 
     def __len__(self) -> int:

@@ -285,8 +285,8 @@ def _name(member: Any) -> str | None:
 
 def _attempts(record: RunRecord) -> dict[str, int]:
     made: dict[str, int] = {}
-    for attempt in record.attempts:
-        made[attempt.component.name] = made.get(attempt.component.name, 0) + 1
+    for component in record.attempts.components:
+        made[component.name] = made.get(component.name, 0) + 1
     return made
 
 
