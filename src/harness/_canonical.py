@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import Protocol
 
-from attrs import astuple
+from attrs import astuple, evolve
 
 from harness._records import CanonicalRecord, Cut, Invocation
 from harness._states import EvidenceStatus, InvocationCode, InvocationStatus
@@ -12,7 +13,13 @@ from harness._tables import INVOCATION_TRANSITIONS
 from harness._values import Fact, ToolCall
 from harness.errors import IllegalTransitionError
 
-__all__ = ["digest_of", "is_intact", "make_record", "next_invocation_status"]
+__all__ = [
+    "digest_of",
+    "is_intact",
+    "make_record",
+    "next_invocation_status",
+    "unstored_row",
+]
 
 
 def next_invocation_status(status: InvocationStatus, target: InvocationStatus) -> InvocationStatus:
@@ -30,94 +37,95 @@ def next_invocation_status(status: InvocationStatus, target: InvocationStatus) -
     return target
 
 
-def _digest(  # noqa: PLR0913  the canonical content, field by field
-    number: int,
-    invocation_id: str,
-    run_id: str,
-    call: ToolCall,
-    status: InvocationStatus,
-    code: InvocationCode | None,
-    facts: tuple[Fact, ...],
-    cut: Cut | None,
-) -> str:
+def _digest(row: Invocation, facts: tuple[Fact, ...]) -> str:
     """
-    Digest the parts of the content, each preceded by its length, so that no part runs into another.
+    Digest the content, each text preceded by its length, so that no part runs into another.
     """
-    parts = [
-        str(number),
-        invocation_id,
-        run_id,
-        call.key,
-        status._value_,
-        "" if code is None else code._value_,
-        "" if cut is None else repr(astuple(cut)),
-    ]
-    for fact in facts:
-        parts += (fact.text, fact.source)
-    lengths = ",".join([str(len(part)) for part in parts])
-    return sha256(f"{lengths};{''.join(parts)}".encode()).hexdigest()
+    code, cut = row.code, row.cut
+    head = (
+        f"{row.number} {row.invocation_id!r} {row.run_id!r} {row.call.key} {row.status._value_} "
+        f"{code and code._value_} {row.byte_count} {cut and astuple(cut)}"
+    )
+    body = [f"{len(f.text)}:{f.text}{len(f.source)}:{f.source}" for f in facts]
+    return sha256(f"{head};{''.join(body)}".encode()).hexdigest()
 
 
-def make_record(  # noqa: PLR0913  one record's fields
-    number: int,
-    invocation_id: str,
-    run_id: str,
-    call: ToolCall,
-    facts: tuple[Fact, ...],
-    byte_count: int,
-    code: InvocationCode | None = None,
-    cut: Cut | None = None,
+class _Outcome(Protocol):
+    """
+    What a tool call came to.
+    """
+
+    facts: tuple[Fact, ...]
+    byte_count: int
+    code: InvocationCode | None
+    cut: Cut | None
+
+
+def make_record(
+    prefix: str, number: int, run_id: str, call: ToolCall, outcome: _Outcome
 ) -> CanonicalRecord:
     """
     Finish an invocation: its row and canonical record, with the digest of their content.
 
     Args:
+        prefix: What the ids of the run's evidence begin with; globally unique.
         number: The run's n-th invocation.
-        invocation_id: Its globally unique id.
         run_id: The run.
         call: What was asked.
-        facts: What was found, bounded.
-        byte_count: The UTF-8 bytes of the fact texts.
-        code: The stable code where it failed.
-        cut: What was cut off or repaired.
+        outcome: What it came to.
     """
+    facts, code = outcome.facts, outcome.code
     if code is not None:
         status, evidence_status = InvocationStatus.ERROR, EvidenceStatus.ERROR
     elif facts:
         status, evidence_status = InvocationStatus.READY, EvidenceStatus.EVIDENCE_FOUND
     else:
         status, evidence_status = InvocationStatus.READY, EvidenceStatus.NO_EVIDENCE
-    digest = _digest(number, invocation_id, run_id, call, status, code, facts, cut)
     row = Invocation(
         number,
-        invocation_id,
+        f"{prefix}{number}",
         run_id,
         call,
         next_invocation_status(InvocationStatus.PROJECTING, status),
         evidence_status,
         code,
-        byte_count,
-        digest,
-        cut,
+        outcome.byte_count,
+        "",
+        outcome.cut,
     )
+    # not shared yet: the digest completes the row that it is the digest of
+    object.__setattr__(row, "digest", _digest(row, facts))
     return CanonicalRecord(row, facts)
+
+
+def unstored_row(record: CanonicalRecord) -> Invocation:
+    """
+    Give the row of an invocation whose record could not be stored: its facts count for nothing.
+
+    Args:
+        record: The record that could not be stored.
+    """
+    row = record.invocation
+    broken = Invocation(
+        row.number,
+        row.invocation_id,
+        row.run_id,
+        row.call,
+        InvocationStatus.ERROR,
+        EvidenceStatus.ERROR,
+        InvocationCode.STORE_FAILED,
+    )
+    return evolve(broken, digest=_digest(broken, ()))
 
 
 def digest_of(record: CanonicalRecord) -> str:
     """
     Digest a record's canonical content anew, whatever digest it carries.
+
+    Args:
+        record: The record.
     """
-    row = record.invocation
-    return _digest(
-        row.number,
-        row.invocation_id,
-        row.run_id,
-        row.call,
-        row.status,
-        row.code,
-        record.facts,
-        row.cut,
-    )
+    return _digest(record.invocation, record.facts)
 
 
 def is_intact(loaded: object, saved: CanonicalRecord) -> bool:

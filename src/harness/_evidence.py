@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from harness._json import measure
 from harness._records import CanonicalRecord, CitedSource, QueriedScope, SemanticCase, Violation
 from harness._states import ViolationKind
 from harness._values import Citation, DiagnosisDraft, Fact
 
-__all__ = ["check_evidence", "cited_ids", "cited_sources", "semantic_case"]
+__all__ = ["check_evidence", "cited_ids", "cited_sources", "draft_size", "semantic_case"]
 
 
 def _visible(draft: DiagnosisDraft) -> Iterator[tuple[str, tuple[Citation, ...]]]:
@@ -143,3 +144,37 @@ def cited_sources(
         if not record.facts:
             sources.append(CitedSource(record.invocation.tool, "", "", invocation_id))
     return tuple(sources)
+
+
+def draft_size(draft: DiagnosisDraft, limit: int) -> int:
+    """
+    Measure a draft in bytes of its JSON encoding, no further than the limit (section 3.7).
+
+    Args:
+        draft: The draft.
+        limit: Where to stop.
+
+    Returns:
+        The size, or some number above *limit* where it is larger.
+    """
+    return measure(
+        {
+            "conclusion": draft.conclusion,
+            "citations": [_citation(c) for c in draft.citations],
+            "claims": [
+                {"text": claim.text, "citations": [_citation(c) for c in claim.citations]}
+                for claim in draft.claims
+            ],
+            "recommendations": draft.recommendations,
+            "missing_context": draft.missing_context,
+        },
+        limit,
+    )
+
+
+def _citation(citation: Citation) -> dict[str, object]:
+    given = {"fact": citation.fact_id, "quote": citation.quote}
+    return {
+        "invocation": citation.invocation_id,
+        **{key: value for key, value in given.items() if value is not None},
+    }

@@ -106,7 +106,7 @@ def freeze(value: object, *, depth: int = MAX_DEPTH) -> Any:  # noqa: PLR0911  o
         depth: How deep it may nest.
 
     Returns:
-        The frozen copy; tuples for lists, :class:`FrozenDict` for mappings.
+        The frozen copy; tuples for lists, :class:`FrozenDict` with sorted keys for mappings.
 
     Raises:
         NotJsonError: The value is no strict JSON.
@@ -124,7 +124,8 @@ def freeze(value: object, *, depth: int = MAX_DEPTH) -> Any:  # noqa: PLR0911  o
         message = f"nested deeper than {MAX_DEPTH}"
         raise NotJsonError(message)
     if isinstance(value, dict):
-        return FrozenDict({_key(key): freeze(item, depth=depth - 1) for key, item in value.items()})
+        items = {_key(key): freeze(item, depth=depth - 1) for key, item in value.items()}
+        return FrozenDict(sorted(items.items()) if len(items) > 1 else items)
     if isinstance(value, (list, tuple)):
         return tuple([freeze(item, depth=depth - 1) for item in value])
     return _odd(value)

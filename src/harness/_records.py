@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from types import MappingProxyType
@@ -253,7 +253,7 @@ TRACE_FIELDS: Final = MappingProxyType(
         TraceCode.ATTEMPT_STARTED: ("component", "number", "tool"),
         TraceCode.ATTEMPT_FINISHED: ("component", "number"),
         TraceCode.PROGRESS_JUDGED: ("progress", "no_gain"),
-        TraceCode.RECORD_SAVED: ("invocation", "tool", "status", "code", "facts"),
+        TraceCode.RECORD_SAVED: ("invocation", "facts"),
     }
 )
 
@@ -306,6 +306,20 @@ class Lazily(Sequence[T], ABC):
         return f"{type(self).__name__}({list(self)!r})"
 
 
+def _shown(detail: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """
+    Write what an event was noted with: members by name, a row by what identifies it.
+    """
+    for key, value in detail.items():
+        if type(value) is Invocation:
+            yield key, value.invocation_id
+            yield "tool", value.tool
+            yield "status", value.status.name
+            yield "code", None if value.code is None else value.code.name
+        else:
+            yield key, getattr(value, "name", value)
+
+
 class Attempts(Lazily[AttemptRecord]):
     """
     A run's attempts, in order.
@@ -351,8 +365,7 @@ class Trace(Lazily[TraceEvent]):
             detail = values[0]
         else:
             detail = dict(zip(TRACE_FIELDS.get(code, ()), values, strict=False))
-        shown = {key: getattr(value, "name", value) for key, value in detail.items()}
-        return TraceEvent(place + 1, code, at, freeze(shown))
+        return TraceEvent(place + 1, code, at, freeze(dict(_shown(detail))))
 
     @property
     def codes(self) -> tuple[TraceCode, ...]:

@@ -185,13 +185,18 @@ def neutral(text: str) -> str:
 
 
 def _scope_text(queried: QueriedScope) -> str:
-    scope = ", ".join(f"{key}={_plain(value)}" for key, value in queried.scope.items())
+    scope = _pairs(queried.scope)
     return f"{neutral(queried.tool)} ({neutral(scope)})" if scope else neutral(queried.tool)
+
+
+def _pairs(scope: FrozenDict) -> str:
+    # sorted, because equal snapshots must give the same text and equality knows no order
+    return ", ".join(f"{key}={_plain(scope[key])}" for key in sorted(scope))
 
 
 def _plain(value: object) -> str:
     if isinstance(value, FrozenDict):
-        return "{" + ", ".join(f"{key}={_plain(item)}" for key, item in value.items()) + "}"
+        return "{" + _pairs(value) + "}"
     if isinstance(value, tuple):
         return "[" + ", ".join(_plain(item) for item in value) + "]"
     return str(value)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import field, frozen
 
-from harness._json import FrozenDict, NotJsonError, canonical, clean_text, freeze
+from harness._json import FrozenDict, NotJsonError, clean_text, freeze
 from harness._states import Intent, Progress
 from harness.errors import InvalidArgumentError, MalformedOutputError
 
@@ -263,10 +263,8 @@ class ToolCall:
         """
         key = self._key
         if key is None:
-            scope = canonical(self.scope) if self.scope else "{}"
-            arguments = canonical(self.arguments) if self.arguments else "{}"
-            # the length keeps a name from running into the scope
-            key = f"{len(self.tool)}:{self.tool}{scope}{arguments}"
+            # frozen mappings are sorted, and a repr tells 1 from True and from "1"
+            key = f"{self.tool!r} {self.scope!r} {self.arguments!r}"
             object.__setattr__(self, "_key", key)
         return key
 

@@ -8,10 +8,20 @@ from socketserver import TCPServer
 
 import pytest
 
-from harness import Attempt, Component, SemanticCase, SemanticVerdict
+from harness import (
+    Attempt,
+    CanonicalRecord,
+    Component,
+    EvidenceStatus,
+    Invocation,
+    InvocationStatus,
+    SemanticCase,
+    SemanticVerdict,
+    ToolCall,
+)
 from harness._lifecycle import Lifecycle
 from harness.demo._http import LOOPBACK
-from harness.demo._outages import RemoteGuard
+from harness.demo._outages import RemoteGuard, SmallStore
 
 _ATTEMPT = Attempt(Component.SEMANTIC_GUARD, 1, Lifecycle(None), lambda: 0.0)
 
@@ -49,3 +59,29 @@ def test_an_answer_that_is_no_verdict_is_refused() -> None:
     """Whatever else a provider says is an error and no verdict."""
     with _provider() as port, pytest.raises(ValueError, match="perhaps"):
         RemoteGuard(port).judge(SemanticCase("well perhaps"), _ATTEMPT)
+
+
+def _record(invocation_id: str, byte_count: int) -> CanonicalRecord:
+    row = Invocation(
+        1,
+        invocation_id,
+        "run",
+        ToolCall("logs"),
+        InvocationStatus.READY,
+        EvidenceStatus.EVIDENCE_FOUND,
+        byte_count=byte_count,
+    )
+    return CanonicalRecord(row)
+
+
+def test_a_small_store_keeps_what_fits() -> None:
+    """What fits into the room that is left can be read back; the rest is gone without a word."""
+    store = SmallStore(100)
+    for name, size in (("E-1", 60), ("E-2", 41), ("E-3", 40)):
+        store.save(_record(name, size))
+    assert [bool(store.load(name)) for name in ("E-1", "E-2", "E-3", "E-4")] == [
+        True,
+        False,
+        True,
+        False,
+    ]

@@ -122,4 +122,4 @@ def test_both_metrics_tools_are_asked_alike(tmp_path: Path) -> None:
     """The live tool can take the place of the one that reads the file."""
     stored, live = metrics_tool(tmp_path / "metrics.jsonl"), live_metrics_tool(1, timeout=1)
     assert (stored.name, stored.parameters) == (live.name, live.parameters)
-    assert list(stored.parameters) == ["metric", "at_least", "since", "until"]
+    assert list(stored.parameters or ()) == ["metric", "at_least", "since", "until"]

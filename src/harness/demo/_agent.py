@@ -15,12 +15,14 @@ from harness import AgentTurn, Progress, ProgressStatement, ToolCall, Usage
 from harness.demo._rules import EXHAUSTED, draft_report, find_culprit, find_evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness import AgentView, Attempt, CanonicalRecord
 
 # No model is asked: that is known, and not unknown usage.
 _NOTHING: Final = Usage(0, 0)
+# Equal errors tell nothing new: the log tool says how many more there are.
+_SHOWN: Final = 5
 
 
 class PoolAgent:
@@ -91,10 +93,10 @@ class _Window:
     until: str
 
     def errors(self, until: str = "") -> ToolCall:
-        return self._call("logs", until, level="ERROR")
+        return self._call("logs", until, {"limit": _SHOWN}, level="ERROR")
 
     def anything(self) -> ToolCall:
-        return self._call("logs")
+        return self._call("logs", more={"limit": _SHOWN})
 
     def metrics(self) -> ToolCall:
         return self._call("metrics", metric="pool_timeouts", at_least=1)
@@ -106,10 +108,12 @@ class _Window:
         settings = ["pool_size", "acquire_timeout_ms", "fraud_check_ms"]
         return ToolCall("config", {"service": self.service}, {"settings": settings})
 
-    def _call(self, tool: str, until: str = "", **arguments: object) -> ToolCall:
-        span = {"since": self.since, "until": until or self.until}
+    def _call(
+        self, tool: str, until: str = "", more: Mapping[str, int] | None = None, **sought: object
+    ) -> ToolCall:
+        asked = {"since": self.since, "until": until or self.until, **sought}
         # The scope says what an empty answer is empty of.
-        return ToolCall(tool, {"service": self.service, **span, **arguments}, {**span, **arguments})
+        return ToolCall(tool, {"service": self.service, **asked}, {**asked, **(more or {})})
 
 
 def _ask_for_errors(_records: Sequence[CanonicalRecord], window: _Window) -> tuple[ToolCall, ...]:

@@ -29,8 +29,8 @@ _SERVICE: Final = "payment-service"
 # A service that hangs for longer than the run may take.
 _DEADLINE: Final = 1.0
 _HANG: Final = 1.2
-# Room for a few lines of the log, and not for all of its errors.
-_ROOM: Final = 1024
+# Room for one line of the log.
+_ROOM: Final = 200
 
 
 def make_harness(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness._release import limitation_text
-from harness._result import events_text
+from harness.explain import events_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -24,6 +24,8 @@ __all__ = ["carry", "is_known"]
 
 #: How many passages are tried for a statement.
 _TRIED: Final = 256
+#: How many words of a sentence are compared.
+_LONGEST: Final = 256
 
 _KINDS: Final = keys_of(KINDS_OF_THING | KINDS_OF_NAME)
 
@@ -51,7 +53,7 @@ class _Question:
         token = self.statement.tokens[at]
         if token.kind is Kind.QUOTE:
             return any(_has_quote(text, token.key) for text in self.evidence.texts)
-        return self.is_source(at) or bool(self.evidence.where(self.ways[at]))
+        return self.is_source(at) or self.evidence.count(self.ways[at]) > 0
 
     def is_source(self, at: int) -> bool:
         """
@@ -97,11 +99,13 @@ def carry(statement: Statement, evidence: Evidence) -> list[Finding]:
     if unknown:
         tokens = statement.tokens
         return [Finding(UNKNOWN[tokens[at].kind], tokens[at].text) for at in unknown]
-    placed = {at: lines for at in question.must if (lines := evidence.where(question.ways[at]))}
-    if not placed or not _says_enough(question):
+    counts = {at: evidence.count(question.ways[at]) for at in question.must}
+    rarest = min((at for at in counts if counts[at]), key=counts.__getitem__, default=None)
+    if rarest is None or not _says_enough(question):
         return [Finding(MismatchReason.UNCHECKABLE, _text(statement))]
-    rarest = min(placed, key=lambda at: len(placed[at]))
-    return _nearest(question, placed[rarest][:_TRIED])
+    if len(statement.needed) > _LONGEST:
+        return [Finding(MismatchReason.TOO_LONG, _text(statement))]
+    return _nearest(question, evidence.where(question.ways[rarest], _TRIED))
 
 
 def is_known(statement: Statement, evidence: Evidence, at: int) -> bool:
@@ -136,6 +140,8 @@ def _nearest(question: _Question, lines: list[int]) -> list[Finding]:
     best: tuple[int, Finding] | None = None
     for number in lines:
         passage = question.evidence.passage(number)
+        if not question.evidence.spend(len(question.must) * len(passage.lines)):
+            return [Finding(MismatchReason.TOO_LONG, _text(question.statement))]
         for step, check in enumerate(_CHECKS):
             finding = next(check(question, passage), None)
             if finding is not None:
@@ -269,9 +275,12 @@ def _slots(question: _Question, passage: Passage) -> Iterator[Finding]:
     """
     A number that stands in the evidence beside other words is the number of something else.
     """
-    for slot in find_slots(question.statement.tokens):
-        if slot.at not in question.must:
-            continue
+    slots = [slot for slot in find_slots(question.statement.tokens) if slot.at in question.ways]
+    rivals = sum(len(line.slots) for line in passage.lines)
+    if not question.evidence.spend(len(slots) * rivals):
+        yield Finding(MismatchReason.TOO_LONG, _text(question.statement))
+        return
+    for slot in slots:
         found = {key for group in question.ways[slot.at] for key in group}
         rivals = [other for line in passage.lines for other in line.slots if _rival(slot, other)]
         own = [_nearness(slot, other) for other in rivals if other.keys & found]

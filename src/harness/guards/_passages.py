@@ -9,10 +9,12 @@ The cited facts, read once: which line holds which key, how it is meant, and wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
-from harness.guards._context import find_relations, find_slots
+from harness.guards._context import Relation, Slot, find_relations, find_slots
 from harness.guards._keys import Alternatives, NumberIndex, joined_key, keys_of_token
 from harness.guards._kinds import HARD, UNMARKED, Kind, Negation, Token
 from harness.guards._lexicon import KINDS_OF_NAME, KINDS_OF_THING
@@ -28,6 +30,8 @@ _NEIGHBOURS: Final = 3
 _LONGEST: Final = 256
 #: How many letters two words have at most that are read as one.
 _JOINED: Final = 40
+#: How many comparisons a check makes.
+_EFFORT: Final = 5_000_000
 #: How many characters of evidence are read; a fact that does not fit carries nothing.
 _READ: Final = 8_000_000
 
@@ -85,34 +89,69 @@ class Seen(NamedTuple):
 
 class Line:
     """
-    One line of a fact.
+    One line of a fact; only a line that a statement is compared with is read closely.
+
+    Args:
+        fact: The fact's number in the evidence.
+        tokens: The line's tokens.
 
     Attributes:
         fact: The fact's number in the evidence.
-        seen: How each key occurs in it.
-        places: Where each key stands in it.
-        relations: The causes and orders that it states.
-        slots: Its numbers and directions.
-        things: The kinds of thing that it names.
     """
 
-    __slots__ = ("fact", "places", "relations", "seen", "slots", "things")
-
-    def __init__(self, fact: int, tokens: Sequence[Token], marks: Sequence[Mark]) -> None:
+    def __init__(self, fact: int, tokens: Sequence[Token]) -> None:
         self.fact = fact
-        self.seen: dict[str, Seen] = {}
-        self.places: dict[str, list[int]] = {}
-        for at, key in _placed(tokens):
-            self.places.setdefault(key, []).append(at)
-            seen = _seen(marks[at])
-            self.seen[key] = self.seen[key].joined(seen) if key in self.seen else seen
-        self.relations = tuple(find_relations(tokens, chains=True))
-        self.slots = tuple(find_slots(tokens))
-        self.things = frozenset(
-            token.key
-            for token in tokens
-            if token.required and any(token.key in kinds for kinds in _KINDS)
-        )
+        self._tokens = tokens
+
+    def keys(self) -> set[str]:
+        """
+        Give the keys that the line holds.
+        """
+        return {key for _, key in _placed(self._tokens)}
+
+    @cached_property
+    def seen(self) -> Mapping[str, Seen]:
+        """
+        How each key occurs in the line.
+        """
+        marks = mark(self._tokens)
+        seen: dict[str, Seen] = {}
+        for at, key in _placed(self._tokens):
+            found = _seen(marks[at])
+            seen[key] = seen[key].joined(found) if key in seen else found
+        return seen
+
+    @cached_property
+    def places(self) -> Mapping[str, Sequence[int]]:
+        """
+        Where each key stands in the line.
+        """
+        places: dict[str, list[int]] = {}
+        for at, key in _placed(self._tokens):
+            places.setdefault(key, []).append(at)
+        return places
+
+    @cached_property
+    def relations(self) -> tuple[Relation, ...]:
+        """
+        The causes and orders that the line states.
+        """
+        return tuple(find_relations(self._tokens, chains=True))
+
+    @cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        """
+        The numbers and directions of the line.
+        """
+        return tuple(find_slots(self._tokens))
+
+    @cached_property
+    def things(self) -> frozenset[str]:
+        """
+        The kinds of thing that the line names.
+        """
+        named = {token.key for token in self._tokens if token.required}
+        return frozenset().union(*(named & kinds for kinds in _KINDS))
 
 
 def _seen(marked: Mark) -> Seen:
@@ -183,6 +222,7 @@ class Evidence:
     def __init__(self, facts: Iterable[CitedFact]) -> None:
         self.texts: list[str] = []
         self.sources: set[str] = set()
+        self._effort = _EFFORT
         self._lines: list[Line] = []
         self._where: dict[str, list[int]] = {}
         quantities = []
@@ -195,26 +235,54 @@ class Evidence:
         self.numbers = NumberIndex(quantities)
 
     def _add(self, sentence: Sequence[Token]) -> None:
-        marks = mark(sentence)
-        for start in range(0, len(sentence), _LONGEST):
-            part = slice(start, start + _LONGEST)
-            line = Line(len(self.texts), sentence[part], marks[part])
-            for key in line.seen:
+        for tokens in _cut(sentence):
+            line = Line(len(self.texts), tokens)
+            for key in line.keys():
                 self._where.setdefault(key, []).append(len(self._lines))
             self._lines.append(line)
 
-    def where(self, alternatives: Alternatives) -> list[int]:
+    def count(self, alternatives: Alternatives) -> int:
         """
-        Give the lines that hold an alternative's first key, which is its rarest.
+        Count the lines that may hold a token.
 
         Args:
-            alternatives: The ways to find a token.
+            alternatives: The ways to find it.
+
+        Returns:
+            How many there are at most.
+        """
+        return sum(len(self._where.get(group[0], ())) for group in alternatives)
+
+    def where(self, alternatives: Alternatives, most: int) -> list[int]:
+        """
+        Give the first lines that may hold a token.
+
+        Args:
+            alternatives: The ways to find it.
+            most: How many lines are wanted.
 
         Returns:
             The lines' numbers, in order.
         """
-        found = [self._where.get(group[0], ()) for group in alternatives]
-        return sorted({number for numbers in found for number in numbers})
+        found = {
+            number
+            for group in alternatives
+            for number in islice(self._where.get(group[0], ()), most)
+        }
+        return sorted(found)[:most]
+
+    def spend(self, effort: int) -> bool:
+        """
+        Take comparisons from what one check may make of them.
+
+        Args:
+            effort: How many.
+
+        Returns:
+            Whether that many were left.
+        """
+        self._effort -= effort
+        return self._effort >= 0
 
     def passage(self, number: int) -> Passage:
         """
@@ -223,6 +291,20 @@ class Evidence:
         fact = self._lines[number].fact
         around = self._lines[max(number - _NEIGHBOURS, 0) : number + _NEIGHBOURS + 1]
         return Passage([line for line in around if line.fact == fact])
+
+
+def _cut(sentence: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """
+    Cut a sentence that is too long, at a mark where there is one.
+    """
+    start = 0
+    while len(sentence) - start > _LONGEST:
+        end = start + _LONGEST
+        marks = (at for at in range(end, start, -1) if sentence[at - 1].kind is Kind.BREAK)
+        end = next(marks, end)
+        yield sentence[start:end]
+        start = end
+    yield sentence[start:]
 
 
 def _bounded(facts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

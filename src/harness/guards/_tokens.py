@@ -110,11 +110,15 @@ def lex(cleaned: str) -> Iterator[Token]:
         The tokens. Sentences end in an ``END``, marks within them are a ``BREAK``.
     """
     quotes = {found.start(): found[found.lastgroup or 0] for found in _QUOTE.finditer(cleaned)}
+    read: dict[str, tuple[Token, ...]] = {}
     for found in _LEXEME.finditer(cleaned):
         if (quote := quotes.get(found.start())) and quote.strip():
             yield Token(Kind.QUOTE, fold(quote).rstrip(".,;:!?"), quote)
         if found.lastgroup == "blob":
-            yield from _blob(found[0])
+            blob = found[0]
+            if blob not in read:
+                read[blob] = tuple(_blob(blob))
+            yield from read[blob]
         elif found.lastgroup == "newline":
             yield from _newline(cleaned, found.end())
         else:

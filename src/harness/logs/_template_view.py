@@ -76,10 +76,10 @@ class TemplatesView:
 
     def _fact(self, name: str, one: Template) -> Fact:
         first, last = (in_brackets(stamp) for stamp in one.stamps)
-        where = f"line {one.first}{first}"
+        where = f", line {one.first}{first}"
         if one.count > 1:
-            where = f"from {where} to line {one.last}{last}"
-        parts = [f"{name}: {lines(one.count)} {at_level(one.level)} {where}"]
+            where = f" from line {one.first}{first} to line {one.last}{last}"
+        parts = [f"{name}: {lines(one.count)} {at_level(one.level)}{where}"]
         if one.count > 1:
             parts.append(f"they say: {shortened(one.text)}")
         peak = one.peak

@@ -219,7 +219,7 @@ class TemplateGrouper:
         alias = (entry.level, masked)
         template = self._aliases.get(alias)
         if template is None:
-            template = self._find(entry, masked.split())
+            template = self._find(entry, masked.split(" "))
             if template is None:
                 self.ungrouped += 1
                 return
