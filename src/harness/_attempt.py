@@ -72,13 +72,10 @@ async def attempt_model(
     attempt = Attempt(component, number, run.life, run.seam.now)
     answer = await run.seam.call(component._value_, function, argument, attempt)
     run.at = answer.ended
-    value = answer.value
-    if type(value) is Answered:
-        value = value.value
     usage = attempt.reported
     kind, tokens, cost = judge_usage(_carried(answer) if usage is None else usage)
     run.budget.settle(tokens, cost, known=kind is UsageKind.REPORTED)
-    result = _judged(answer, value, accept, kind)
+    result = _judged(answer, accept, kind)
     account = (component, number, began, kind, tokens, cost)
     if note_attempt(run, account, answer, result):
         raise Stopped
@@ -101,7 +98,7 @@ def _carried(answer: Answer) -> object:
     return None if failure is None else failure.usage
 
 
-def _judged(answer: Answer, value: Any, accept: Accept[T], kind: UsageKind) -> T | Failure:
+def _judged(answer: Answer, accept: Accept[T], kind: UsageKind) -> T | Failure:
     """
     Check a value; unusable usage spoils an attempt that otherwise succeeded (section 3.3).
     """
@@ -112,7 +109,8 @@ def _judged(answer: Answer, value: Any, accept: Accept[T], kind: UsageKind) -> T
     if kind is UsageKind.INVALID:
         return Failure(FailureKind.INVALID_OUTPUT, "Usage", "the reported usage is unusable")
     try:
-        return accept(value)
+        value = answer.value
+        return accept(value.value if type(value) is Answered else value)
     except MalformedOutputError as error:
         return Failure(FailureKind.INVALID_OUTPUT, type(error).__name__, error.message)
 

@@ -9,7 +9,7 @@ from typing import Final
 from harness._attempt import note_attempt
 from harness._canonical import is_intact, make_record, unstored_row
 from harness._records import CanonicalRecord
-from harness._run import Run, Stopped
+from harness._run import Run, Stopped, ToolSpec
 from harness._seam import Answer, Attempt, Failure
 from harness._states import (
     Component,
@@ -45,7 +45,9 @@ async def ran_batch(run: Run, calls: tuple[ToolCall, ...]) -> None:
         else:
             await _several(run, calls)
     finally:
-        run.budget.give_back_tools(len(calls) - (run.made_calls - made_before))
+        never_made = len(calls) - (run.made_calls - made_before)
+        if never_made:
+            run.budget.give_back_tools(never_made)
 
 
 async def _several(run: Run, calls: tuple[ToolCall, ...]) -> None:
@@ -78,7 +80,7 @@ async def _step(run: Run, call: ToolCall) -> ToolOutcome:
     spec = run.setup.tools.get(call.tool)
     if spec is None:
         outcome = _refused(run, InvocationCode.UNKNOWN_TOOL)
-    elif (wrong := call.refused or check_arguments(spec.parameters, call.arguments)) is not None:
+    elif (wrong := _wrong(spec, call)) is not None:
         outcome = _refused(run, InvocationCode.INVALID_ARGUMENTS, wrong)
     else:
         attempt = Attempt(component, number, run.life, run.seam.now)
@@ -90,6 +92,15 @@ async def _step(run: Run, call: ToolCall) -> ToolOutcome:
     if note_attempt(run, account, answer, failure):
         raise Stopped
     return outcome
+
+
+def _wrong(spec: ToolSpec, call: ToolCall) -> str | None:
+    """
+    Say why a tool cannot take a call's arguments; ``None`` where it can.
+    """
+    if call.refused is not None or spec.parameters is None:
+        return call.refused
+    return check_arguments(spec.parameters, call.arguments)
 
 
 def _refused(run: Run, code: InvocationCode, detail: str = "") -> ToolOutcome:

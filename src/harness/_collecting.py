@@ -15,6 +15,7 @@ from harness._states import (
     CollectionState,
     Component,
     FailureKind,
+    Progress,
     StopCause,
     StopReason,
     TraceCode,
@@ -45,7 +46,8 @@ async def collected(run: Run) -> DiagnosisDraft:
         judgement = collection.judge(turn.progress)
         if judgement is not None:
             _note_judgement(run, turns, judgement)
-            _saturate_if_due(run, budget_reached=False)
+            if judgement.progress is not Progress.GAINED:
+                _saturate_if_due(run, budget_reached=False)
         if collection.is_collecting:
             await _admitted(run, turns, turn.calls)
         else:
@@ -195,11 +197,13 @@ async def _admitted(run: Run, turns: _Turns, calls: tuple[ToolCall, ...]) -> Non
     turns.refused = ()
     if refused:
         _refuse(run, turns, refused)
+        calls = calls[:admitted]
     first = len(run.records)
-    await ran_batch(run, calls[:admitted])
+    await ran_batch(run, calls)
     turns.batch = tuple(run.records[first:])
     judgement = run.collection.end_batch(turns.batch)
     turns.new_facts = judgement.new_facts
     _note_judgement(run, turns, judgement)
     reached = bool(refused) or run.budget.collection_limit_reached is not None
-    _saturate_if_due(run, budget_reached=reached)
+    if reached or judgement.progress is Progress.NO_GAIN:
+        _saturate_if_due(run, budget_reached=reached)

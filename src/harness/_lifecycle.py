@@ -8,6 +8,7 @@ The first terminal signal wins (section 3.1).
 
 from __future__ import annotations
 
+from math import inf
 from threading import Event, Lock
 from typing import Final
 
@@ -45,12 +46,13 @@ class Lifecycle:
         deadline: The instant on the run's monotonic clock, or ``None``.
     """
 
-    __slots__ = ("_lock", "_wake", "deadline", "late", "stopped")
+    __slots__ = ("_expires", "_lock", "_wake", "deadline", "late", "stopped")
 
     def __init__(self, deadline: float | None) -> None:
         self._lock = Lock()
         self._wake: Event | None = None
         self.deadline = deadline
+        self._expires = inf if deadline is None else deadline
         #: The signal that won, or ``None`` while the run is active.
         self.stopped: Stop | None = None
         #: Signals that lost, in order.
@@ -60,7 +62,7 @@ class Lifecycle:
         """
         Whether the deadline has passed: ``now >= deadline``.
         """
-        return self.deadline is not None and now >= self.deadline
+        return now >= self._expires
 
     def stop(self, cause: StopCause, at: float, reason: str | None = None) -> bool:
         """
@@ -92,7 +94,7 @@ class Lifecycle:
         """
         Make the active check at an instant: the signal that ended the run, or ``None``.
         """
-        if self.stopped is None and self.deadline is not None and now >= self.deadline:
+        if self.stopped is None and now >= self._expires:
             self.stop(StopCause.DEADLINE_EXCEEDED, now)
         return self.stopped
 

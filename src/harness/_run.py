@@ -195,7 +195,9 @@ class Run:
         Raises:
             Stopped: The run has ended.
         """
-        self.check_at(self._seam_now())
+        at = self.at = self._seam_now()
+        if self.life.check(at) is not None:
+            raise Stopped
 
     def check_at(self, at: float) -> None:
         """
@@ -227,6 +229,6 @@ class Run:
         """
         Number a component's next attempt.
         """
-        number = self.attempt_numbers.get(component, 0) + 1
-        self.attempt_numbers[component] = number
+        numbers = self.attempt_numbers
+        number = numbers[component] = numbers.get(component, 0) + 1
         return number

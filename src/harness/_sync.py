@@ -89,7 +89,8 @@ class SeamClock:
         """
         at = self._monotonic() - self._start
         # also false for NaN, so that a broken clock stands still and never runs backwards
-        self._last = max(self._last, at)
+        if at > self._last:  # noqa: PLR1730  a call more, on the line that runs most often
+            self._last = at
         return self._last
 
     def utc(self) -> datetime:

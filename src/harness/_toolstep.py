@@ -8,7 +8,7 @@ One tool call up to its facts: execute -> check size -> project (section 3.5).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from harness._json import NotJsonError, clean_text, measure
@@ -86,7 +86,9 @@ async def run_tool(run: Run, spec: ToolSpec, call: ToolCall, attempt: Attempt) -
         return _unusable(answer, str(error))
     if limits.result_bytes is not None and size > limits.result_bytes:
         return ToolOutcome(answer, code=InvocationCode.RESULT_TOO_LARGE)
-    return await _projected(run, spec, answer)
+    if spec.project is not None:
+        return await _projected(run, spec.project, answer)
+    return _bound(answer, _own_items(answer.value), limits)
 
 
 def _failed(answer: Answer) -> ToolOutcome:
@@ -102,30 +104,33 @@ def _unusable(answer: Answer, detail: str) -> ToolOutcome:
     return ToolOutcome(answer, code=InvocationCode.PROJECTION_FAILED, detail=detail)
 
 
-async def _projected(run: Run, spec: ToolSpec, answer: Answer) -> ToolOutcome:
+async def _projected(run: Run, project: Callable[..., Any], answer: Answer) -> ToolOutcome:
     """
-    Turn a measured result into bounded facts.
+    Let the tool's own projector turn a measured result into facts.
     """
-    raw = answer.value
-    project = spec.project
-    if project is None:
-        items = _own_items(raw)
-    else:
-        projection = await run.seam.call(_PROJECT, _project, project, raw)
-        if projection.interrupt is not None:
-            return ToolOutcome(projection)
-        answer = Answer(raw, projection.ended)
-        failure = projection.failure
-        if failure is not None:
-            return _unusable(answer, f"{failure.error}: {failure.detail}")
-        items = projection.value
+    projection = await run.seam.call(_PROJECT, _project, project, answer.value)
+    if projection.interrupt is not None:
+        return ToolOutcome(projection)
+    answer = Answer(answer.value, projection.ended)
+    failure = projection.failure
+    if failure is not None:
+        return _unusable(answer, f"{failure.error}: {failure.detail}")
+    return _bound(answer, projection.value, run.setup.limits)
+
+
+def _bound(
+    answer: Answer, items: list[Any] | tuple[Any, ...] | None, limits: Limits
+) -> ToolOutcome:
+    """
+    Bound projected facts.
+    """
     if items is None:
-        return _unusable(answer, f"{type(raw).__name__} needs the tool's own projector")
-    bounded = bound_facts(items, run.setup.limits)
+        return _unusable(answer, f"{type(answer.value).__name__} needs the tool's own projector")
+    bounded = bound_facts(items, limits)
     if bounded is None:
         return _unusable(answer, "a fact is no text and no Fact")
     facts, byte_count, cut = bounded
-    return ToolOutcome(answer, facts, byte_count, cut=cut)
+    return ToolOutcome(answer, facts, byte_count, None, cut)
 
 
 def _project(project: Any, raw: Any) -> list[Any] | None:
@@ -178,6 +183,8 @@ def _size(raw: object, limit: int | None) -> int:
     """
     Measure a raw result; facts count as their texts.
     """
+    if isinstance(raw, str):
+        return measure(raw, limit)
     if isinstance(raw, Fact):
         return measure(raw.text, limit)
     if not isinstance(raw, (list, tuple)) or not any(isinstance(item, Fact) for item in raw):

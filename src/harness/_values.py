@@ -13,16 +13,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from attrs import field, frozen
 
 from harness._json import FrozenDict, NotJsonError, clean_text, freeze
 from harness._states import Intent, Progress
 from harness.errors import InvalidArgumentError, MalformedOutputError
-
-if TYPE_CHECKING:
-    from attrs import Attribute
 
 __all__ = [
     "AgentTurn",
@@ -70,11 +67,6 @@ def clean_names(value: object, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in _texts(value, name) if item.strip()))
 
 
-def _is_text(record: object, attribute: Attribute[Any], value: object) -> None:
-    if not isinstance(value, str):
-        raise MalformedOutputError(f"{type(record).__name__}.{attribute.name}", value, "text")
-
-
 @frozen
 class Fact:
     """
@@ -90,8 +82,14 @@ class Fact:
         MalformedOutputError: One of them is no text.
     """
 
-    text: str = field(validator=_is_text)
-    source: str = field(default="", validator=_is_text)
+    text: str
+    source: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise MalformedOutputError("Fact.text", self.text, "text")
+        if not isinstance(self.source, str):
+            raise MalformedOutputError("Fact.source", self.source, "text")
 
 
 @frozen
@@ -281,7 +279,7 @@ def _arguments(value: object) -> FrozenDict:
             raise NotJsonError(message) from None
     if value is None:
         return _EMPTY
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict) and not isinstance(value, Mapping):
         message = f"{type(value).__name__} is no JSON object"
         raise NotJsonError(message)
     frozen_arguments: FrozenDict = freeze(value if isinstance(value, dict) else dict(value))

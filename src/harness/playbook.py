@@ -9,39 +9,19 @@ conclusion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import log2
-from typing import Any, Final, NamedTuple
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from harness._records import CanonicalRecord
 from harness._seam import Attempt
 from harness._states import Progress
-from harness._values import (
-    AgentTurn,
-    Citation,
-    Claim,
-    DiagnosisDraft,
-    Fact,
-    ProgressStatement,
-    ToolCall,
-    Usage,
-)
+from harness._values import AgentTurn, ProgressStatement, ToolCall, Usage
 from harness._view import AgentView
 from harness.errors import InvalidArgumentError
-from harness.guards import check_support
-from harness.logs._levels import level_of
-from harness.logs._masking import mask
-from harness.logs._reading import (
-    Group,
-    Overview,
-    Stretch,
-    read_group,
-    read_overview,
-    read_stretch,
-)
-from harness.logs._severity import FAILURE, severity_of
+from harness.logs._drafting import find_problems, find_stretch, read_step, write_draft
+from harness.logs._reading import Overview, read_overview
 from harness.logs._tool import describe_scope
-from harness.logs._wording import at_level, lines
 
 __all__ = ["PlaybookAgent"]
 
@@ -52,10 +32,6 @@ _NOTHING: Final = Usage(0, 0)
 _GROUPS: Final = 12
 #: How many lines of the worst stretch are read.
 _LINES: Final = 20
-#: How many groups a report names beside the one of its conclusion.
-_CLAIMS: Final = 4
-#: How many of the lines that were read a report copies.
-_QUOTED: Final = 3
 #: How many files a batch asks about one by one.
 _FILES: Final = 20
 

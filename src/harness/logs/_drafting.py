@@ -17,17 +17,22 @@ from harness.logs._reading import Group, Stretch, read_group, read_stretch
 from harness.logs._severity import FAILURE, severity_of
 from harness.logs._wording import at_level, lines
 
-__all__ = ["Found", "findfind_problems", "find_stretch", "read_step", "write_draft"]
+__all__ = ["Found", "find_problems", "find_stretch", "read_step", "write_draft"]
 
-#: How many groups a report names beside the one of its conclusion.
+#: How many groups a report names beside those of its conclusion.
 _CLAIMS: Final = 4
 #: How many of the lines that were read a report copies.
-_QUOTED: Final = 3
+_COPIED: Final = 3
 
 
 class Found(NamedTuple):
     """
-    A group of lines, and where it is cited from.
+    A group of lines that reports a problem.
+
+    Attributes:
+        group: The group.
+        citation: Where it is cited from.
+        fact: The fact that says it.
     """
 
     group: Group
@@ -43,6 +48,16 @@ class Found(NamedTuple):
 
 
 def read_step(records: Iterable[CanonicalRecord], step: str) -> list[CanonicalRecord]:
+    """
+    Give the answers to one step of the playbook.
+
+    Args:
+        records: What was answered so far.
+        step: The view that the step asks for.
+
+    Returns:
+        Those that can be read and cited.
+    """
     return [
         record
         for record in records
@@ -51,16 +66,31 @@ def read_step(records: Iterable[CanonicalRecord], step: str) -> list[CanonicalRe
 
 
 def find_stretch(records: Iterable[CanonicalRecord], file: str) -> Stretch | None:
-    for record in read_step(records, "count"):
-        for fact in record.facts:
-            if fact.source.startswith(f"{file}:") and (stretch := read_stretch(fact)):
-                return stretch
+    """
+    Give the worst stretch of time of a file.
+
+    Args:
+        records: What was answered so far.
+        file: The file's name.
+
+    Returns:
+        The stretch, or ``None`` where none stands out.
+    """
+    for _, fact in _cited(records, "count", file):
+        if stretch := read_stretch(fact):
+            return stretch
     return None
 
 
 def find_problems(records: Iterable[CanonicalRecord]) -> list[Found]:
     """
-    Give the groups that report a problem, the one that explains most first.
+    Give the groups that report a problem.
+
+    Args:
+        records: What was answered so far.
+
+    Returns:
+        The groups, the one that explains most first.
     """
     found = [
         Found(group, Citation(record.invocation_id, number, group.said or None), fact)
@@ -73,32 +103,51 @@ def find_problems(records: Iterable[CanonicalRecord]) -> list[Found]:
 
 def write_draft(records: Sequence[CanonicalRecord]) -> DiagnosisDraft:
     """
-    Write down what was found; no conclusion where nothing was.
+    Write down what was found.
+
+    Args:
+        records: What was answered so far.
+
+    Returns:
+        The draft; without a conclusion where no line reports a problem.
     """
     problems = find_problems(records)
     if not problems:
         return DiagnosisDraft(None)
-    main = problems[0]
-    others = problems[1 : _CLAIMS + 1]
-    # What is worse but seldom may be what the rest comes from.
-    worst = min(problems, key=lambda one: -one.group.severity)
-    if worst.group.severity > main.group.severity and worst not in others:
-        others = [worst, *others[:-1]]
+    named = _named(problems)
+    others = [one for one in problems if one not in named]
+    file = named[0].group.file
     claims = [
-        *(Claim(_worded(one), [one.citation]) for one in others),
-        *_counted(records, main.group.file),
-        *_read(records, main.group.file),
+        *(Claim(_worded(one), [one.citation]) for one in others[:_CLAIMS]),
+        *_counted(records, file),
+        *_copied(records, file),
     ]
-    recommendations = _recommendations(records, main.group)
-    return DiagnosisDraft(_worded(main), [main.citation], claims, recommendations)
+    return DiagnosisDraft(
+        " ".join(map(_worded, named)),
+        [one.citation for one in named],
+        claims,
+        _recommended(records, named[0].group),
+    )
+
+
+def _named(problems: Sequence[Found]) -> list[Found]:
+    """
+    Choose what the conclusion says: what explains most, and what is worse but seldom.
+
+    The latter may be what the rest comes from. What can only be copied stands alone.
+    """
+    main = problems[0]
+    worst = min(problems, key=lambda one: -one.group.severity)
+    both = [main, worst] if worst.group.severity > main.group.severity else [main]
+    return [main] if any(_worded(one) == one.fact.text for one in both) else both
 
 
 def _worded(found: Found) -> str:
     """
     Word a group: what, how often, from when to when, and when most.
 
-    What the built-in guard cannot compare is left away, and in the end all is said as the evidence
-    has it.
+    What the built-in guard cannot compare is left away; where that is not enough, all is said as
+    the evidence has it.
     """
     group = found.group
     verb = "says" if group.count == 1 else "say"
@@ -107,39 +156,46 @@ def _worded(found: Found) -> str:
     most = f"{text} M{group.stretch.text[1:]}." if group.stretch else text
     usual = f"{most} Among them: {group.usual}." if group.usual else most
     for worded in (usual, most, text):
-        if check_support([worded], [found.fact]).supported:
+        if group.said and check_support([worded], [found.fact]).supported:
             return worded
     return found.fact.text
+
+
+def _cited(
+    records: Iterable[CanonicalRecord], step: str, file: str
+) -> Iterator[tuple[Citation, Fact]]:
+    """
+    Give the facts of a step about a file, each with its citation.
+    """
+    for record in read_step(records, step):
+        for number, fact in enumerate(record.facts, 1):
+            if fact.source.rpartition(":")[0] == file:
+                yield Citation(record.invocation_id, number), fact
 
 
 def _counted(records: Iterable[CanonicalRecord], file: str) -> Iterator[Claim]:
     """
     State the counts of a file as they are.
     """
-    for record in read_step(records, "count"):
-        for number, fact in enumerate(record.facts, 1):
-            if fact.source.startswith(f"{file}:"):
-                yield Claim(fact.text, [Citation(record.invocation_id, number)])
+    for citation, fact in _cited(records, "count", file):
+        yield Claim(fact.text, [citation])
 
 
-def _read(records: Iterable[CanonicalRecord], file: str) -> Iterator[Claim]:
+def _copied(records: Iterable[CanonicalRecord], file: str) -> list[Claim]:
     """
     State the worst lines that were read of a file as they are, one of each kind.
     """
     found: dict[str, tuple[int, Claim]] = {}
-    for record in read_step(records, "lines"):
-        for number, fact in enumerate(record.facts, 1):
-            severity = severity_of(level_of(fact.text), fact.text)
-            said = mask(fact.text)[0]
-            is_line = fact.source.startswith(f"{file}:") and not fact.text.startswith(f"{file}: ")
-            if is_line and severity >= FAILURE and said not in found:
-                claim = Claim(fact.text, [Citation(record.invocation_id, number)])
-                found[said] = (severity, claim)
+    for citation, fact in _cited(records, "lines", file):
+        severity = severity_of(level_of(fact.text), fact.text)
+        is_note = fact.text.startswith(f"{file}: ")
+        if severity >= FAILURE and not is_note:
+            found.setdefault(mask(fact.text)[0], (severity, Claim(fact.text, [citation])))
     worst = sorted(found.values(), key=lambda one: -one[0])
-    yield from (claim for _, claim in worst[:_QUOTED])
+    return [claim for _, claim in worst[:_COPIED]]
 
 
-def _recommendations(records: Iterable[CanonicalRecord], group: Group) -> list[str]:
+def _recommended(records: Iterable[CanonicalRecord], group: Group) -> list[str]:
     stretch = group.stretch or find_stretch(records, group.file)
     if stretch is None:
         return []

@@ -37,7 +37,7 @@ _GROUP: Final = re.compile(
 _PARTED: Final = re.compile(rf'{re.escape(MASK)}|<\.\.\.>|"|(?<=\])(?::| -)? (?![^\[]*\])')
 # The name of a class in front of a message, unless the class is the message.
 _LOGGER: Final = re.compile(r"[A-Za-z_$][\w$]*(?:\.[\w$]+){2,}(?<!Exception)(?<!Error): ")
-_WORD: Final = re.compile("[A-Za-z]{2,}")
+_WORD: Final = re.compile(r"(?<!\S)[A-Za-z]{2,}(?![^\s.,:;])")
 _BEFORE: Final = " \t:;,=)]}-'"
 _BEHIND: Final = " \t:;,=([{-'"
 _QUOTED: Final = 160

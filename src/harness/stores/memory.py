@@ -47,7 +47,8 @@ class MemoryCanonicalStore:
             StoreError: A record of that id is there already; it is left as it is.
         """
         with self._lock:
-            if self._records.setdefault(record.invocation_id, record) is not record:
+            key = record.invocation.invocation_id
+            if self._records.setdefault(key, record) is not record:
                 raise StoreError("memory", f"record {record.invocation_id!r} exists already")
 
     def load(self, invocation_id: str) -> CanonicalRecord | None:

@@ -1,0 +1,266 @@
+"""
+How the flow goes outside under asyncio.
+
+1. What a host returns is awaited where it can be awaited, and taken as it is otherwise.
+2. The end of a run aborts the call under way: one timer and one wake-up a run, no task a call.
+3. The run's own abort is told from everybody else's cancel by counting, as ``asyncio.timeout``
+   does: a host's ``TimeoutError`` stays a failure of the host, the caller's cancel an interrupt.
+4. The run store is never cut short: its calls are shielded from the caller's cancel too.
+
+See sections 3.1 and 3.10.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from types import CoroutineType
+from typing import Any, Final, TypeVar
+
+from harness._aio._together import Together
+from harness._lifecycle import Lifecycle
+from harness._run import Run
+from harness._seam import Aborted, Answer, Batch, Classifier, Failure, classify
+from harness._states import FailureKind
+from harness._sync import OneByOne, SeamClock, SystemClock
+from harness.ports import Clock, IdSource
+
+__all__ = ["AsyncSeam"]
+
+T = TypeVar("T")
+
+_LOAD: Final = "canonical_store.load"
+_SEND: Final = "client.send"
+_WAIT: Final = "clock.wait"
+_RUN_STORE: Final = "run_store."
+
+
+class AsyncSeam(SeamClock):
+    """
+    Awaits a host's coroutines, calls its plain functions, and aborts what the run outlives.
+
+    Args:
+        clock: The host's clock.
+        ids: Gives globally unique ids.
+        classifier: The host's mapping of exceptions.
+        loop: The loop that runs the run.
+    """
+
+    __slots__ = (
+        "_aborting",
+        "_calls",
+        "_classifier",
+        "_ids",
+        "_loop",
+        "_timer",
+        "closed",
+        "run",
+    )
+
+    run: Run
+
+    def __init__(
+        self,
+        clock: Clock,
+        ids: IdSource,
+        classifier: Classifier | None,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        super().__init__(clock, clock.monotonic())
+        self._ids = ids
+        self._classifier = classifier
+        self._loop = loop
+        #: The tasks that are inside a call which the end of the run aborts.
+        self._calls: set[asyncio.Task[Any]] = set()
+        #: Those of them that were told so.
+        self._aborting: set[asyncio.Task[Any]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        #: Whether the run's coroutine is being closed, so that nothing can be awaited any more.
+        self.closed = False
+
+    def new_id(self) -> str:
+        """
+        A globally unique id.
+        """
+        return self._ids()
+
+    async def call(self, site: str, function: Callable[..., Any], *arguments: Any) -> Answer:
+        """
+        Call a host object, and await what it returns where that is awaitable.
+        """
+        try:
+            value = function(*arguments)
+        except Exception as error:  # noqa: BLE001  classified, once, here
+            return Answer(None, self.now(), classify(error, self._classifier), error=error)
+        except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
+            return Answer(None, self.now(), interrupt=interrupt)
+        if not hasattr(value, "__await__"):
+            return Answer(value, self.now())
+        if self.closed:
+            return self._left(value)
+        ending = self.run.life.stopped is not None
+        if site.startswith(_RUN_STORE) or (ending and site == _LOAD):
+            return await self._shielded(value)
+        # what is published is decided: a late cancel does not cut it short
+        return await self._awaited(value, abortable=not (ending and site == _SEND))
+
+    async def wait(self, seconds: float, life: Lifecycle) -> None:
+        """
+        Wait; ends at once when the run ends.
+        """
+        if type(self._clock) is SystemClock:
+            answer = await self.call(_WAIT, asyncio.sleep, seconds)
+        else:
+            answer = await self.call(_WAIT, self._clock.wait, seconds, life.wake())
+        if answer.interrupt is not None:
+            self.run.interrupted(answer.interrupt)
+        elif answer.error is not None:
+            raise answer.error
+
+    def start(self, steps: Sequence[Callable[[], Awaitable[T]]]) -> Batch[T]:
+        """
+        Start a batch's steps, as many at once as the harness allows.
+        """
+        most = min(self.run.setup.max_parallel_tools, len(steps))
+        return OneByOne(steps) if most == 1 else Together(self, self._loop, steps, most)
+
+    # --- one call
+
+    async def _awaited(self, value: Any, *, abortable: bool) -> Answer:
+        """
+        Await a call in the task that makes it; the run's end cuts it short where *abortable*.
+        """
+        task = current_task()
+        cancels = task.cancelling()
+        if abortable:
+            self._calls.add(task)
+            self._arm()
+        answer = await self._settled(value, task)
+        self._calls.discard(task)
+        if task in self._aborting:
+            self._aborting.discard(task)
+            if task.uncancel() <= cancels and _is_cancel(answer.interrupt):
+                return Answer(None, answer.ended, interrupt=Aborted())
+        if task.cancelling() > cancels and answer.interrupt is None:
+            # the caller's cancel reached the host, and the host kept it to itself
+            return Answer(None, answer.ended, interrupt=asyncio.CancelledError())
+        return answer
+
+    async def _settled(self, value: Any, task: asyncio.Task[Any]) -> Answer:
+        """
+        Await a host's awaitable, whatever comes of it.
+        """
+        try:
+            result = await value
+        except Exception as error:  # noqa: BLE001  classified, once, here
+            return Answer(None, self.now(), classify(error, self._classifier), error=error)
+        except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
+            if isinstance(interrupt, GeneratorExit) and not is_running(task):
+                self.closed = True
+            return Answer(None, self.now(), interrupt=interrupt)
+        return Answer(result, self.now())
+
+    async def _shielded(self, value: Any) -> Answer:
+        """
+        Await a call in a task of its own, so that no cancel of the caller's cuts it short.
+        """
+
+        async def settled() -> Answer:
+            return await self._settled(value, current_task())
+
+        task = self._loop.create_task(settled())
+        await self.ended((task,))
+        if self.closed or task.cancelled():
+            return Answer(None, self.now(), interrupt=asyncio.CancelledError())
+        return task.result()
+
+    def _left(self, value: Any) -> Answer:
+        """
+        Leave what can no longer be awaited, without a warning that nobody awaited it.
+        """
+        if isinstance(value, CoroutineType):
+            value.close()
+        return Answer(None, self.now(), Failure(FailureKind.UNCLASSIFIED, "Closed"))
+
+    # --- the end of the run
+
+    def abort(self, tasks: Iterable[asyncio.Task[Any]] | None = None) -> None:
+        """
+        Cut short the calls under way.
+
+        Args:
+            tasks: Whose calls; default: everybody's.
+        """
+        calls = self._calls if tasks is None else self._calls.intersection(tasks)
+        for task in calls - self._aborting:
+            self._aborting.add(task)
+            task.cancel()
+
+    def abort_soon(self) -> None:
+        """
+        Cut short the calls under way; from any thread.
+        """
+        # a loop that was closed meanwhile has no call under way
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self.abort)
+
+    async def ended(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
+        """
+        Wait until tasks have ended, whatever else is cancelled meanwhile.
+        """
+        while not self.closed and (left := [task for task in tasks if not task.done()]):
+            try:
+                await asyncio.wait(left)
+            except asyncio.CancelledError as interrupt:
+                self.run.interrupted(interrupt)
+            except GeneratorExit as interrupt:
+                self.closed = True
+                self.run.interrupted(interrupt)
+
+    def close(self) -> None:
+        """
+        Leave nothing behind in the loop.
+        """
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _arm(self) -> None:
+        """
+        Have the deadline abort what is under way then; the first call that waits needs it.
+        """
+        deadline = self.run.life.deadline
+        if self._timer is None and deadline is not None:
+            self._timer = self._loop.call_later(deadline - self.now(), self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        if self.run.life.check(self.now()) is not None:
+            self.abort()
+        elif self._calls:
+            # the host's clock is behind the loop's
+            self._arm()
+
+
+def current_task() -> asyncio.Task[Any]:
+    """
+    Give the task that runs now.
+    """
+    task = asyncio.current_task()
+    if task is None:  # pragma: no cover  a loop runs nothing but tasks
+        raise RuntimeError("no task is running")
+    return task
+
+
+def is_running(task: asyncio.Task[Any]) -> bool:
+    """
+    Whether a task runs right now; it does not while its coroutine is closed from outside.
+    """
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:
+        return False
+
+
+def _is_cancel(interrupt: BaseException | None) -> bool:
+    return isinstance(interrupt, asyncio.CancelledError)
