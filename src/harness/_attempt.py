@@ -140,7 +140,10 @@ def note_attempt(run: Run, account: Account, answer: Answer, result: object) -> 
         outcome = AttemptOutcome.INTERRUPTED
     elif type(result) is Failure:
         outcome, kind = AttemptOutcome.FAILED, result.kind
-    late = run.life.check(ended) is not None
+    life = run.life
+    late = life.stopped is not None or ended >= life.expires
+    if late:
+        life.check(ended)
     run.attempts.append((component, number, outcome, kind, began, ended, late, usage, tokens, cost))
     if type(result) is Failure:
         run.note(

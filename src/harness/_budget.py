@@ -137,24 +137,23 @@ class Budget:
             ``None`` when it is reserved, else the dimension that has no room; nothing is reserved.
         """
         with self._lock:
-            lacking = self._model_lacks()
-            if lacking is None:
-                for ledger in self._chain:
-                    ledger.used_model_attempts += 1
-            return lacking
+            for ledger in self._chain:
+                lacking = ledger.model_lacks()
+                if lacking is not None:
+                    return lacking
+            for ledger in self._chain:
+                ledger.used_model_attempts += 1
+        return None
 
     def model_lacks(self) -> Dimension | None:
         """
         Say which dimension has no room for a model attempt, without reserving it.
         """
         with self._lock:
-            return self._model_lacks()
-
-    def _model_lacks(self) -> Dimension | None:
-        for ledger in self._chain:
-            lacking = ledger.model_lacks()
-            if lacking is not None:
-                return lacking
+            for ledger in self._chain:
+                lacking = ledger.model_lacks()
+                if lacking is not None:
+                    return lacking
         return None
 
     def reserve_tools(self, wanted: int) -> int:
@@ -171,7 +170,9 @@ class Budget:
             granted = wanted
             for ledger in self._chain:
                 if ledger.tool_calls is not None:
-                    granted = min(granted, max(0, ledger.tool_calls - ledger.used_tool_calls))
+                    room = ledger.tool_calls - ledger.used_tool_calls
+                    if room < granted:
+                        granted = max(room, 0)
             for ledger in self._chain:
                 ledger.used_tool_calls += granted
             return granted

@@ -203,7 +203,8 @@ async def _admitted(run: Run, turns: _Turns, calls: tuple[ToolCall, ...]) -> Non
     turns.batch = tuple(run.records[first:])
     judgement = run.collection.end_batch(turns.batch)
     turns.new_facts = judgement.new_facts
-    _note_judgement(run, turns, judgement)
+    if judgement.progress is not None:
+        _note_judgement(run, turns, judgement)
     reached = bool(refused) or run.budget.collection_limit_reached is not None
     if reached or judgement.progress is Progress.NO_GAIN:
         _saturate_if_due(run, budget_reached=reached)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from harness._json import measure
 from harness._records import CanonicalRecord, CitedSource, QueriedScope, SemanticCase, Violation
 from harness._states import ViolationKind
 from harness._values import Citation, DiagnosisDraft, Fact
 
-__all__ = ["check_evidence", "cited_ids", "cited_sources", "draft_size", "semantic_case"]
+__all__ = ["check_evidence", "cited_ids", "cited_sources", "is_too_large", "semantic_case"]
 
 
 def _visible(draft: DiagnosisDraft) -> Iterator[tuple[str, tuple[Citation, ...]]]:
@@ -146,30 +147,44 @@ def cited_sources(
     return tuple(sources)
 
 
-def draft_size(draft: DiagnosisDraft, limit: int) -> int:
+def is_too_large(draft: DiagnosisDraft, limit: int | None) -> bool:
     """
-    Measure a draft in bytes of its JSON encoding, no further than the limit (section 3.7).
+    Whether a draft exceeds a limit, in bytes of its JSON encoding (section 3.7).
 
     Args:
         draft: The draft.
-        limit: Where to stop.
-
-    Returns:
-        The size, or some number above *limit* where it is larger.
+        limit: The limit, or ``None``.
     """
-    return measure(
-        {
-            "conclusion": draft.conclusion,
-            "citations": [_citation(c) for c in draft.citations],
-            "claims": [
-                {"text": claim.text, "citations": [_citation(c) for c in claim.citations]}
-                for claim in draft.claims
-            ],
-            "recommendations": draft.recommendations,
-            "missing_context": draft.missing_context,
-        },
-        limit,
-    )
+    if limit is None or _most_bytes(draft) <= limit:
+        return False
+    encoded = {
+        "conclusion": draft.conclusion,
+        "citations": [_citation(citation) for citation in draft.citations],
+        "claims": [
+            {"text": claim.text, "citations": [_citation(c) for c in claim.citations]}
+            for claim in draft.claims
+        ],
+        "recommendations": draft.recommendations,
+        "missing_context": draft.missing_context,
+    }
+    return measure(encoded, limit) > limit
+
+
+#: What a character takes at the most, as an escape; and what an entry takes beside its texts.
+_PER_CHARACTER: Final = 6
+_PER_ENTRY: Final = 80
+
+
+def _most_bytes(draft: DiagnosisDraft) -> int:
+    """
+    Bound a draft's encoding from above, without encoding it: most drafts are far below the limit.
+    """
+    texts = [draft.conclusion or "", *draft.recommendations, *draft.missing_context]
+    texts += [claim.text for claim in draft.claims]
+    for citation in _citations(draft):
+        texts.append(citation.invocation_id)
+        texts.append(citation.quote or "")
+    return _PER_ENTRY * (len(texts) + 2) + _PER_CHARACTER * sum(map(len, texts))
 
 
 def _citation(citation: Citation) -> dict[str, object]:

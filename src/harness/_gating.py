@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness._attempt import retried
 from harness._canonical import is_intact
-from harness._evidence import check_evidence, cited_ids, draft_size, semantic_case
+from harness._evidence import check_evidence, cited_ids, is_too_large, semantic_case
 from harness._publish import send_status
 from harness._records import CanonicalRecord
 from harness._run import Run, Stopped
@@ -47,8 +47,7 @@ def _without_gates(run: Run, draft: DiagnosisDraft) -> StopCause | None:
     End a run whose draft is too large or has no conclusion, before any gate.
     """
     run.draft = draft
-    limit = run.setup.limits.draft_bytes
-    if limit is not None and draft_size(draft, limit) > limit:
+    if is_too_large(draft, run.setup.limits.draft_bytes):
         run.draft = None
         return StopCause.RESULT_TOO_LARGE
     if draft.conclusion is not None:

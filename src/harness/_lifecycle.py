@@ -46,13 +46,14 @@ class Lifecycle:
         deadline: The instant on the run's monotonic clock, or ``None``.
     """
 
-    __slots__ = ("_expires", "_lock", "_wake", "deadline", "late", "stopped")
+    __slots__ = ("_lock", "_wake", "deadline", "expires", "late", "stopped")
 
     def __init__(self, deadline: float | None) -> None:
         self._lock = Lock()
         self._wake: Event | None = None
         self.deadline = deadline
-        self._expires = inf if deadline is None else deadline
+        #: The deadline as a number: never, where there is none.
+        self.expires = inf if deadline is None else deadline
         #: The signal that won, or ``None`` while the run is active.
         self.stopped: Stop | None = None
         #: Signals that lost, in order.
@@ -62,7 +63,7 @@ class Lifecycle:
         """
         Whether the deadline has passed: ``now >= deadline``.
         """
-        return now >= self._expires
+        return now >= self.expires
 
     def stop(self, cause: StopCause, at: float, reason: str | None = None) -> bool:
         """
@@ -94,7 +95,7 @@ class Lifecycle:
         """
         Make the active check at an instant: the signal that ended the run, or ``None``.
         """
-        if self.stopped is None and now >= self._expires:
+        if self.stopped is None and now >= self.expires:
             self.stop(StopCause.DEADLINE_EXCEEDED, now)
         return self.stopped
 

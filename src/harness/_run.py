@@ -195,9 +195,7 @@ class Run:
         Raises:
             Stopped: The run has ended.
         """
-        at = self.at = self._seam_now()
-        if self.life.check(at) is not None:
-            raise Stopped
+        self.check_at(self._seam_now())
 
     def check_at(self, at: float) -> None:
         """
@@ -207,7 +205,9 @@ class Run:
             Stopped: The run has ended.
         """
         self.at = at
-        if self.life.check(at) is not None:
+        life = self.life
+        if life.stopped is not None or at >= life.expires:
+            life.check(at)
             raise Stopped
 
     def stop(self, cause: StopCause) -> Stopped:

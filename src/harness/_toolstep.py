@@ -78,7 +78,7 @@ async def run_tool(run: Run, spec: ToolSpec, call: ToolCall, attempt: Attempt) -
         answer = await run.seam.call(_TOOL, _collect, answer.value, limits.result_bytes)
     if not answer.is_ok:
         return _failed(answer)
-    if run.life.check(answer.ended) is not None:
+    if run.life.stopped is not None or answer.ended >= run.life.expires:
         return ToolOutcome(answer)
     try:
         size = _size(answer.value, limits.result_bytes)

@@ -294,8 +294,12 @@ def _no_constant(name: str) -> object:
 _decode: Final = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
+#: A number beyond this is no fact's number, whatever the limits.
+_MOST_FACTS: Final = 10**18
+
+
 def _fact_id(value: object) -> int | None:
-    if value is None or type(value) is int:
+    if value is None or (type(value) is int and abs(value) <= _MOST_FACTS):
         return value
     raise MalformedOutputError("Citation.fact_id", value, "a fact's number, or None")
 

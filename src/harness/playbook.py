@@ -10,7 +10,7 @@ conclusion.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from harness._records import CanonicalRecord
@@ -34,11 +34,13 @@ _GROUPS: Final = 12
 _LINES: Final = 20
 #: How many files a batch asks about one by one.
 _FILES: Final = 20
+#: How many files are read in their worst stretch.
+_FILES_READ: Final = 4
 
 #: Some arguments of a call.
 _Asked = dict[str, Any]
 #: What a step of the playbook asks, given what is known and the names of the files.
-_Ask = Callable[[Sequence[CanonicalRecord], Sequence[str]], Iterable[_Asked]]
+_Ask = Callable[[Sequence[CanonicalRecord], Sequence[str]], Sequence[_Asked]]
 
 
 class PlaybookAgent:
@@ -131,7 +133,7 @@ def _files(view: AgentView, tool: str) -> tuple[str, ...]:
     return ()
 
 
-def _count_all(_records: Sequence[CanonicalRecord], names: Sequence[str]) -> Iterable[_Asked]:
+def _count_all(_records: Sequence[CanonicalRecord], names: Sequence[str]) -> Sequence[_Asked]:
     """
     Count the lines of each file, each by itself: one that cannot be read hides no other.
     """
@@ -140,7 +142,7 @@ def _count_all(_records: Sequence[CanonicalRecord], names: Sequence[str]) -> Ite
     return [{"path": name} for name in names]
 
 
-def _group_problems(records: Sequence[CanonicalRecord], _names: object) -> Iterable[_Asked]:
+def _group_problems(records: Sequence[CanonicalRecord], _names: object) -> Sequence[_Asked]:
     """
     Group the lines of each file that may report a problem.
     """
@@ -151,7 +153,7 @@ def _group_problems(records: Sequence[CanonicalRecord], _names: object) -> Itera
     ]
 
 
-def _read_thefind_stretch(records: Sequence[CanonicalRecord], _names: object) -> Iterable[_Asked]:
+def _read_the_worst(records: Sequence[CanonicalRecord], _names: object) -> Sequence[_Asked]:
     """
     Read the worst stretch of time of the group that explains most, file by file.
     """
@@ -160,11 +162,19 @@ def _read_thefind_stretch(records: Sequence[CanonicalRecord], _names: object) ->
     for found in find_problems(records):
         group = found.group
         stretch = group.stretch or find_stretch(records, group.file)
-        if stretch and group.file not in asked and len(asked) < _CLAIMS:
+        if stretch and group.file not in asked and len(asked) < _FILES_READ:
             level = levels.get(group.file, levels.get(None))
-            window = {"since": stretch.since, "until": stretch.until}
-            asked[group.file] = {"path": group.file, "level": level, "limit": _LINES, **window}
-    return asked.values()
+            # Without levels, the words that its lines have in common tell them from the others.
+            pattern = None if level else re.escape(group.said)
+            asked[group.file] = {
+                "path": group.file,
+                "since": stretch.since,
+                "until": stretch.until,
+                "level": level,
+                "pattern": pattern or None,
+                "limit": _LINES,
+            }
+    return list(asked.values())
 
 
 # The playbook: what each step asks, once.

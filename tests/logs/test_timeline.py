@@ -20,9 +20,8 @@ def _timeline(seconds: list[int], most: int = 4) -> Timeline:
 
 def test_the_peak_is_the_fullest_stretch() -> None:
     """The peak says how many lines, the first of them, when, and for how long."""
-    assert _timeline([1, 7, 7, 7, 9]).peak() == Peak(
-        3, 2, _AT + timedelta(seconds=7), timedelta(seconds=1)
-    )
+    seven = _AT + timedelta(seconds=7)
+    assert _timeline([1, 7, 7, 7, 9]).peak() == Peak(3, 2, seven, seven, timedelta(seconds=1))
 
 
 def test_the_earliest_of_equal_peaks() -> None:
@@ -55,14 +54,14 @@ def test_nothing_counted() -> None:
 
 def test_the_rate_of_a_peak() -> None:
     """A peak says how many lines a second it has."""
-    assert Peak(30, 1, _AT, timedelta(minutes=1)).rate == 0.5
+    assert Peak(30, 1, _AT, _AT, timedelta(minutes=1)).rate == 0.5
 
 
-def test_the_end_of_time() -> None:
-    """A stretch that reaches beyond the last date ends with it."""
-    last = datetime.max.replace(tzinfo=UTC)
-    assert Peak(1, 1, last, timedelta(days=100)).end == last
-    assert Peak(1, 1, _AT, timedelta(minutes=1)).end == _AT + timedelta(seconds=59)
+def test_a_stretch_ends_with_its_last_line() -> None:
+    """A stretch goes from its earliest line to its latest, not from one round time to another."""
+    peak = _timeline([14, 12, 13, 55, 11]).peak()
+    assert peak is not None
+    assert (peak.begin.second, peak.end.second, peak.width.seconds) == (11, 14, 10)
 
 
 @pytest.mark.parametrize(
@@ -79,4 +78,4 @@ def test_memory_is_bounded_and_no_line_is_lost(seconds: list[int]) -> None:
     """However the lines are spread, few stretches are kept, and they hold every line."""
     timeline = _timeline(seconds, most=8)
     assert len(timeline._bins) <= 8
-    assert sum(count for count, _ in timeline._bins.values()) == len(seconds)
+    assert sum(stretch.count for stretch in timeline._bins.values()) == len(seconds)

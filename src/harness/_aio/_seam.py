@@ -21,8 +21,7 @@ from typing import Any, Final, TypeVar
 from harness._aio._together import Together
 from harness._lifecycle import Lifecycle
 from harness._run import Run
-from harness._seam import Aborted, Answer, Batch, Classifier, Failure, classify
-from harness._states import FailureKind
+from harness._seam import Aborted, Answer, Batch, Classifier, classify
 from harness._sync import OneByOne, SeamClock, SystemClock
 from harness.ports import Clock, IdSource
 
@@ -171,17 +170,17 @@ class AsyncSeam(SeamClock):
 
         task = self._loop.create_task(settled())
         await self.ended((task,))
-        if self.closed or task.cancelled():
-            return Answer(None, self.now(), interrupt=asyncio.CancelledError())
-        return task.result()
+        if task.done() and not task.cancelled():
+            return task.result()
+        return self._left(value)
 
     def _left(self, value: Any) -> Answer:
         """
-        Leave what can no longer be awaited, without a warning that nobody awaited it.
+        Leave what can not be awaited, without a warning that nobody awaited it.
         """
-        if isinstance(value, CoroutineType):
+        if isinstance(value, CoroutineType) and not value.cr_running:
             value.close()
-        return Answer(None, self.now(), Failure(FailureKind.UNCLASSIFIED, "Closed"))
+        return Answer(None, self.now(), interrupt=asyncio.CancelledError())
 
     # --- the end of the run
 

@@ -24,8 +24,6 @@ __all__ = ["carry", "is_known"]
 
 #: How many passages are tried for a statement.
 _TRIED: Final = 256
-#: How many words of a sentence are compared.
-_LONGEST: Final = 256
 
 _KINDS: Final = keys_of(KINDS_OF_THING | KINDS_OF_NAME)
 
@@ -103,8 +101,6 @@ def carry(statement: Statement, evidence: Evidence) -> list[Finding]:
     rarest = min((at for at in counts if counts[at]), key=counts.__getitem__, default=None)
     if rarest is None or not _says_enough(question):
         return [Finding(MismatchReason.UNCHECKABLE, _text(statement))]
-    if len(statement.needed) > _LONGEST:
-        return [Finding(MismatchReason.TOO_LONG, _text(statement))]
     return _nearest(question, evidence.where(question.ways[rarest], _TRIED))
 
 
@@ -181,11 +177,11 @@ def _negation(question: _Question, passage: Passage) -> Iterator[Finding]:
         if (found := passage.seen(f"w:{tokens[at].key}")) != Seen():
             seen[at] = found
     wanted = UNMARKED
-    for at in seen:
+    for at, found in seen.items():
         wanted |= question.negated(at)
-        if marks[at].firm and not _answer(question, at, seen[at], marks[at].firm):
+        if marks[at].firm and not _answer(question, at, found, marks[at].firm):
             yield Finding(MismatchReason.NEGATION, question.text(at))
-        if not (question.negated(at) or seen[at].plain) and seen[at].firm:
+        if not (question.negated(at) or found.plain) and found.firm:
             yield Finding(MismatchReason.NEGATION, question.text(at))
     yield from _kinds_of_negation(question, seen, wanted)
     doubtful = [at for at in question.words if _negated(seen[at]) and not seen[at].plain]
@@ -228,7 +224,12 @@ def _modality(question: _Question, passage: Passage) -> Iterator[Finding]:
 
 
 def _relations(question: _Question, passage: Passage) -> Iterator[Finding]:
-    for kind, order, left, right in question.statement.sides():
+    stated = list(question.statement.sides())
+    effort = len(stated) * sum(len(line.relations) for line in passage.lines)
+    if not question.evidence.spend(effort * len(question.must)):
+        yield Finding(MismatchReason.TOO_LONG, _text(question.statement))
+        return
+    for kind, order, left, right in stated:
         sides = [[at for at in side if at in question.must] for side in (left, right)]
         if order in {"cause first", "earlier first"}:
             sides.reverse()

@@ -36,6 +36,8 @@ __all__ = ["LexicalGuard", "Mismatch", "SupportCheck", "check_support"]
 
 #: How many characters of visible text are judged.
 _VISIBLE: Final = 65_536
+#: How many tokens a sentence has at most.
+_SENTENCE: Final = 512
 #: How many mismatches a check names.
 _NAMED: Final = 32
 #: How many characters of a text a mismatch quotes.
@@ -184,6 +186,8 @@ class _Check:
         statements = [Statement(sentence) for sentence in sentences(tokens)]
         if not any(statement.needed for statement in statements):
             return [Finding(MismatchReason.UNCHECKABLE, folded)]
+        if longest := max((statement.tokens for statement in statements), key=len)[_SENTENCE:]:
+            return [Finding(MismatchReason.TOO_LONG, _text(longest[:_SENTENCE]))]
         judge = self._advised if is_advice else self._stated
         return [finding for statement in statements for finding in judge(statement)]
 

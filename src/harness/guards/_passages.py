@@ -33,7 +33,7 @@ _JOINED: Final = 40
 #: How many comparisons a check makes.
 _EFFORT: Final = 5_000_000
 #: How many characters of evidence are read; a fact that does not fit carries nothing.
-_READ: Final = 8_000_000
+_READ: Final = 4_000_000
 
 #: Words of which one names another thing than the others.
 _KINDS: Final = (keys_of(KINDS_OF_THING), keys_of(KINDS_OF_NAME))
@@ -103,7 +103,7 @@ class Line:
         self.fact = fact
         self._tokens = tokens
 
-    def keys(self) -> set[str]:
+    def held(self) -> set[str]:
         """
         Give the keys that the line holds.
         """
@@ -237,7 +237,7 @@ class Evidence:
     def _add(self, sentence: Sequence[Token]) -> None:
         for tokens in _cut(sentence):
             line = Line(len(self.texts), tokens)
-            for key in line.keys():
+            for key in line.held():
                 self._where.setdefault(key, []).append(len(self._lines))
             self._lines.append(line)
 

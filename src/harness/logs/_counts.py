@@ -11,7 +11,7 @@ from harness._values import Fact
 from harness.logs._levels import Level
 from harness.logs._severity import FAILURE, severity_of
 from harness.logs._timeline import Timeline
-from harness.logs._wording import at_level, lines, most, stamped
+from harness.logs._wording import at_level, busiest, lines, stamped
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -73,6 +73,10 @@ def _is_wrong(entry: Entry) -> bool:
     return severity_of(None, entry.text) >= FAILURE
 
 
+def _wrong(count: int) -> str:
+    return f"{lines(count)} {'reports' if count == 1 else 'report'} a problem"
+
+
 class CountView:
     """
     Counts of each file that holds a line that was asked for.
@@ -112,10 +116,10 @@ class CountView:
         self._state(self._overview(tally, scan.lines), tally.first)
         peak = tally.timeline.peak()
         if peak and peak.count > 1 and tally.earliest and tally.earliest.stamp:
-            when = most(peak, self._zone, yearless=tally.earliest.stamp.yearless)
-            self._state(f"of {lines(tally.wrong)} that report a problem, {when}", peak.line)
+            when = busiest(peak, self._zone, yearless=tally.earliest.stamp.yearless)
+            self._state(f"{_wrong(tally.wrong)}; {when}", peak.line)
         elif tally.wrong:
-            self._state(f"{lines(tally.wrong)} report a problem", tally.first)
+            self._state(_wrong(tally.wrong), tally.first)
         if scan.unplaced:
             text = f"left out: {lines(scan.unplaced)} before the first timestamp"
             self._state(text, tally.first)

@@ -114,9 +114,12 @@ def write_draft(records: Sequence[CanonicalRecord]) -> DiagnosisDraft:
     problems = find_problems(records)
     if not problems:
         return DiagnosisDraft(None)
-    named = _named(problems)
-    others = [one for one in problems if one not in named]
-    file = named[0].group.file
+    main = problems[0]
+    worst = min(problems, key=lambda one: -one.group.severity)
+    named = _named(main, worst)
+    rest = [one for one in problems if one not in named]
+    others = sorted(rest, key=lambda one: one is not worst)
+    file = main.group.file
     claims = [
         *(Claim(_worded(one), [one.citation]) for one in others[:_CLAIMS]),
         *_counted(records, file),
@@ -126,20 +129,20 @@ def write_draft(records: Sequence[CanonicalRecord]) -> DiagnosisDraft:
         " ".join(map(_worded, named)),
         [one.citation for one in named],
         claims,
-        _recommended(records, named[0].group),
+        _recommended(records, main.group),
     )
 
 
-def _named(problems: Sequence[Found]) -> list[Found]:
+def _named(main: Found, worst: Found) -> list[Found]:
     """
     Choose what the conclusion says: what explains most, and what is worse but seldom.
 
     The latter may be what the rest comes from. What can only be copied stands alone.
     """
-    main = problems[0]
-    worst = min(problems, key=lambda one: -one.group.severity)
-    both = [main, worst] if worst.group.severity > main.group.severity else [main]
-    return [main] if any(_worded(one) == one.fact.text for one in both) else both
+    copied = any(_worded(one) == one.fact.text for one in (main, worst))
+    if copied or worst.group.severity <= main.group.severity:
+        return [main]
+    return [main, worst]
 
 
 def _worded(found: Found) -> str:
@@ -153,9 +156,9 @@ def _worded(found: Found) -> str:
     verb = "says" if group.count == 1 else "say"
     subject = f"{lines(group.count)} {at_level(group.level)}"
     text = f'In {group.file}, {subject} {verb} "{group.said}", {group.where}.'
-    most = f"{text} M{group.stretch.text[1:]}." if group.stretch else text
-    usual = f"{most} Among them: {group.usual}." if group.usual else most
-    for worded in (usual, most, text):
+    busiest = f"{text} T{group.stretch.text[1:]}." if group.stretch else text
+    usual = f"{busiest} Among them: {group.usual}." if group.usual else busiest
+    for worded in (usual, busiest, text):
         if group.said and check_support([worded], [found.fact]).supported:
             return worded
     return found.fact.text

@@ -22,13 +22,14 @@ __all__ = ["Group", "Overview", "Stretch", "read_group", "read_overview", "read_
 _OVERVIEW: Final = re.compile(r"[0-9]+(?: of [0-9]+ lines match| lines?): (?P<levels>[^;]*)")
 _LEVEL: Final = re.compile(r"([0-9]+) (?:at level ([a-z]+)|without a level)(?:, |$)")
 _STRETCH: Final = re.compile(
-    r"most came within (?P<length>[0-9]+ [a-z]+): (?P<count>[0-9]+) lines? "
+    r"the busiest [0-9]+ [a-z]+ had [0-9]+ lines? "
     r"from (?P<since>[^;]*?) to (?P<until>[^;]*?)(?:;|$)"
 )
+_WRONG: Final = re.compile("[0-9]+ lines? reports? a problem; ")
 _GROUP: Final = re.compile(
     r"(?P<count>[0-9]+) lines? (?:at level (?P<level>[a-z]+)|without a level),? "
     r"(?P<where>(?:from )?line (?P<first>[0-9]+)[^;]*)(?:; they say: (?P<said>.*?))?; "
-    r"(?:(?P<stretch>most came within [^;]*); )?(?:(?P<usual>[0-9]+ lines? with .*?); )?"
+    r"(?:(?P<stretch>the busiest [^;]*); )?(?:(?P<usual>[0-9]+ lines? with .*?); )?"
     r"line (?P=first) says: (?P<sample>.*)",
     re.DOTALL,
 )
@@ -147,7 +148,7 @@ def read_stretch(fact: Fact) -> Stretch | None:
     Returns:
         What it says; ``None`` where it is another fact.
     """
-    return _stretch(_said(fact)) if " that report a problem, " in fact.text else None
+    return _stretch(_said(fact)) if _WRONG.match(_said(fact)) else None
 
 
 def read_group(fact: Fact) -> Group | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness._values import Fact
 from harness.logs._templates import TemplateGrouper
-from harness.logs._wording import at_level, in_brackets, lines, most, shortened
+from harness.logs._wording import at_level, busiest, in_brackets, lines, shortened
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -84,7 +84,7 @@ class TemplatesView:
             parts.append(f"they say: {shortened(one.text)}")
         peak = one.peak
         if peak and 1 < peak.count < one.count:
-            parts.append(most(peak, self._zone, yearless=one.yearless))
+            parts.append(busiest(peak, self._zone, yearless=one.yearless))
         parts += [f"{lines(count)} with {shortened(value)}" for value, count in one.usual]
         parts.append(f"line {one.first} says: {shortened(one.sample)}")
         return Fact("; ".join(parts), f"{name}:{one.first}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 __all__ = ["Peak", "Timeline", "duration_name"]
 
@@ -27,6 +27,8 @@ _WIDTHS: Final = (
     timedelta(days=1000),
     timedelta(days=100_000),
 )
+# A peak holds at least one of so many lines.
+_GOOD_PART: Final = 10
 _UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 
 
@@ -53,13 +55,15 @@ class Peak:
     Attributes:
         count: How many lines.
         line: The number of the first of them.
-        begin: When it begins.
-        width: How long it is.
+        begin: When the earliest of them came.
+        end: When the latest came.
+        width: How long the stretch is.
     """
 
     count: int
     line: int
     begin: datetime
+    end: datetime
     width: timedelta
 
     @property
@@ -69,15 +73,24 @@ class Peak:
         """
         return self.count / self.width.total_seconds()
 
-    @property
-    def end(self) -> datetime:
+    def joined(self, other: Peak, width: timedelta) -> Peak:
         """
-        Its last second.
+        Put two neighbouring stretches together.
+
+        Args:
+            other: The other one.
+            width: How long both are together.
+
+        Returns:
+            The stretch that holds the lines of both.
         """
-        try:
-            return self.begin + (self.width - timedelta(seconds=1))
-        except OverflowError:
-            return datetime.max.replace(tzinfo=UTC)
+        return Peak(
+            self.count + other.count,
+            min(self.line, other.line),
+            min(self.begin, other.begin),
+            max(self.end, other.end),
+            width,
+        )
 
 
 class Timeline:
@@ -91,8 +104,7 @@ class Timeline:
     __slots__ = ("_bins", "_most", "_step")
 
     def __init__(self, most: int) -> None:
-        # Stretch -> how many lines, and the number of the first.
-        self._bins: dict[int, tuple[int, int]] = {}
+        self._bins: dict[int, Peak] = {}
         self._most = most
         self._step = 0
 
@@ -104,31 +116,42 @@ class Timeline:
             instant: When; in any order.
             line: Its number.
         """
-        index = (instant - _ORIGIN) // _WIDTHS[self._step]
-        count, first = self._bins.get(index, (0, line))
-        self._bins[index] = (count + 1, first)
+        _put(self._bins, Peak(1, line, instant, instant, _WIDTHS[self._step]))
         while len(self._bins) > self._most and self._step < len(_WIDTHS) - 1:
-            self._widen()
-
-    def _widen(self) -> None:
-        factor = _WIDTHS[self._step + 1] // _WIDTHS[self._step]
-        merged: dict[int, tuple[int, int]] = {}
-        for index, (count, line) in self._bins.items():
-            before, first = merged.get(index // factor, (0, line))
-            merged[index // factor] = (before + count, min(first, line))
-        self._bins = merged
-        self._step += 1
+            self._step += 1
+            self._bins = _merged(self._bins, _WIDTHS[self._step])
 
     def peak(self) -> Peak | None:
         """
         Find the stretch with the most lines, the earliest of several.
 
+        It is the shortest that holds a good part of the lines: one line in one second is no peak.
+
         Returns:
             The stretch, or ``None`` where no line was counted.
         """
-        if not self._bins:
-            return None
-        index = min(self._bins, key=lambda one: (-self._bins[one][0], one))
-        width = _WIDTHS[self._step]
-        count, line = self._bins[index]
-        return Peak(count, line, _ORIGIN + index * width, width)
+        bins, total = self._bins, sum(stretch.count for stretch in self._bins.values())
+        found = _fullest(bins)
+        for width in _WIDTHS[self._step + 1 :]:
+            if found is None or (found.count > 1 and found.count * _GOOD_PART >= total):
+                break
+            bins = _merged(bins, width)
+            found = _fullest(bins)
+        return found
+
+
+def _fullest(bins: dict[int, Peak]) -> Peak | None:
+    return min(bins.values(), key=lambda one: (-one.count, one.begin), default=None)
+
+
+def _merged(bins: dict[int, Peak], width: timedelta) -> dict[int, Peak]:
+    merged: dict[int, Peak] = {}
+    for stretch in bins.values():
+        _put(merged, evolve(stretch, width=width))
+    return merged
+
+
+def _put(bins: dict[int, Peak], stretch: Peak) -> None:
+    index = (stretch.begin - _ORIGIN) // stretch.width
+    there = bins.get(index)
+    bins[index] = there.joined(stretch, stretch.width) if there else stretch

@@ -5,7 +5,7 @@ A tool that reads log files: by time window, level and pattern (section 3.5).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from pathlib import Path
 from types import MappingProxyType
@@ -163,7 +163,7 @@ class LogTool:
         return f"LogTool({', '.join(self.files)})"
 
 
-def describe_scope(arguments: Mapping[str, Any], files: tuple[str, ...]) -> dict[str, str]:
+def describe_scope(arguments: Mapping[str, Any], files: Sequence[str]) -> dict[str, str]:
     """
     Say in words what a call searches, for the scope of a :class:`harness.ToolCall`.
 

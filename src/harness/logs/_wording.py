@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness.logs._scan import Entry
     from harness.logs._timeline import Peak
 
-__all__ = ["at_level", "in_brackets", "lines", "most", "shortened", "stamped", "written_stamp"]
+__all__ = ["at_level", "busiest", "in_brackets", "lines", "shortened", "stamped", "written_stamp"]
 
 # Texts inside a summary are shortened: the line itself can be asked for.
 _SHOWN: Final = 600
@@ -101,7 +101,7 @@ def stamped(entry: Entry) -> str:
     return f"{written_stamp(entry)} (line {entry.number})"
 
 
-def most(peak: Peak, zone: tzinfo, *, yearless: bool) -> str:
+def busiest(peak: Peak, zone: tzinfo, *, yearless: bool) -> str:
     """
     Say when most lines came.
 
@@ -111,13 +111,13 @@ def most(peak: Peak, zone: tzinfo, *, yearless: bool) -> str:
         yearless: Whether the lines do not say their year.
 
     Returns:
-        Such as ``most came within 1 hour: 43 lines from 2005-12-04 06:00:00 to 2005-12-04
-        06:59:59``; both times can be asked for.
+        Such as ``the busiest 1 hour had 43 lines from 2005-12-04 06:01:30 to 2005-12-04
+        06:59:47``; both times can be asked for.
     """
     begin = _time(peak.begin, zone, yearless=yearless)
     end = _time(peak.end, zone, yearless=yearless)
     length = duration_name(peak.width)
-    return f"most came within {length}: {lines(peak.count)} from {begin} to {end}"
+    return f"the busiest {length} had {lines(peak.count)} from {begin} to {end}"
 
 
 def _time(moment: datetime, zone: tzinfo, *, yearless: bool) -> str:
