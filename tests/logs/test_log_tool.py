@@ -115,7 +115,11 @@ def test_counts(logs: LogTool) -> None:
         "latest 2015-10-18 18:06:00,000 (line 9)",
         "pay.log:1",
     )
-    assert problems == Fact("pay.log: 3 lines report a problem", "pay.log:1")
+    assert problems == Fact(
+        "pay.log: 3 lines report a problem; the busiest 10 seconds had 2 lines from "
+        "2015-10-18 18:05:00 to 2015-10-18 18:05:01",
+        "pay.log:4",
+    )
 
 
 def test_counts_of_a_query(logs: LogTool) -> None:
@@ -130,7 +134,7 @@ def test_the_worst_stretch_of_a_count(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(_SYSLOG * 2)
     _, peak = _ask(LogTool(tmp_path / "a.log"), view="count")
     assert peak == Fact(
-        "a.log: of 4 lines that report a problem, most came within 1 second: 2 lines from "
+        "a.log: 4 lines report a problem; the busiest 1 second had 2 lines from "
         "Dec 30 23:59:50 to Dec 30 23:59:50",
         "a.log:1",
     )
@@ -160,13 +164,13 @@ def test_templates(logs: LogTool) -> None:
     """Templates give one fact a group, what matters most first, with its first line verbatim."""
     facts = _ask(logs, view="templates", limit=3)
     assert facts[1] == Fact(
-        "pay.log: 2 lines at level error: ERROR [pool] cannot get a connection after <*> ms; "
-        "from line 4 (2015-10-18 18:05:00,000) to line 7 (2015-10-18 18:05:01,000); "
-        "line 4 is: 2015-10-18 18:05:00,000 ERROR [pool] cannot get a connection after 5000 ms",
+        "pay.log: 2 lines at level error from line 4 (2015-10-18 18:05:00,000) to line 7 "
+        "(2015-10-18 18:05:01,000); they say: ERROR [pool] cannot get a connection after <*> ms; "
+        "line 4 says: 2015-10-18 18:05:00,000 ERROR [pool] cannot get a connection after 5000 ms",
         "pay.log:4",
     )
     assert facts[0].text == (
-        "pay.log: 1 line at level error: java.sql.SQLException: pool is empty; line 5"
+        "pay.log: 1 line at level error, line 5; line 5 says: java.sql.SQLException: pool is empty"
     )
     assert facts[-1].text == "not shown: 3 further templates"
     assert "Pool.java" not in str(facts)
@@ -179,8 +183,8 @@ def test_templates_name_usual_values_and_their_peak(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("\n".join(lines))
     (fact,) = _ask(LogTool(tmp_path / "a.log", zone=timezone(timedelta(hours=2))), view="templates")
     assert (
-        "; most came within 1 second: 2 lines from 2015-10-18 18:05:00 to 2015-10-18 18:05:00; "
-        "3 lines with 'a'; line 1 is: "
+        "; the busiest 1 second had 2 lines from 2015-10-18 18:05:00 to 2015-10-18 18:05:00; "
+        "3 lines with 'a'; line 1 says: "
     ) in fact.text
 
 
@@ -196,7 +200,7 @@ def test_long_texts_are_shortened_in_summaries(tmp_path: Path) -> None:
     """A summary shows the beginning of a long line."""
     (tmp_path / "a.log").write_text("ERROR " + "x" * 2000)
     (fact,) = _ask(LogTool(tmp_path / "a.log"), view="templates")
-    assert fact.text == f"a.log: 1 line at level error: ERROR {'x' * 594}...; line 1"
+    assert fact.text == f"a.log: 1 line at level error, line 1; line 1 says: ERROR {'x' * 594}..."
 
 
 def test_more_groups_than_are_kept(tmp_path: Path) -> None:

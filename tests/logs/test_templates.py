@@ -156,7 +156,7 @@ def test_the_number_of_groups_is_bounded() -> None:
 
 
 def test_a_severe_line_finds_room() -> None:
-    """The least severe and smallest group gives way to a more severe line; its lines are counted."""
+    """The least severe and smallest group gives way to a worse line; its lines are counted."""
     grouper = TemplateGrouper(2)
     for number, text in enumerate(["alpha beta", "alpha beta", "gamma delta"], 1):
         grouper.add(_entry(text, number, Level.INFO))

@@ -34,7 +34,7 @@ def test_the_earliest_of_equal_peaks() -> None:
 @pytest.mark.parametrize(
     ("seconds", "width", "count"),
     [
-        ([0, 1, 2, 3], timedelta(seconds=1), 1),
+        ([0, 1, 2, 2], timedelta(seconds=1), 2),
         ([0, 1, 2, 3, 14], timedelta(seconds=10), 4),
         ([0, 70, 80, 200, 300, 400], timedelta(minutes=10), 6),
         ([n * 86_400 * 400 for n in range(-5, 6)], timedelta(days=100_000), 11),

@@ -137,12 +137,13 @@ def _named(main: Found, worst: Found) -> list[Found]:
     """
     Choose what the conclusion says: what explains most, and what is worse but seldom.
 
-    The latter may be what the rest comes from. What can only be copied stands alone.
+    The latter may be what the rest comes from. Where the guard could not tell the two apart, the
+    former stands alone.
     """
-    copied = any(_worded(one) == one.fact.text for one in (main, worst))
-    if copied or worst.group.severity <= main.group.severity:
-        return [main]
-    return [main, worst]
+    both = [main, worst]
+    said = " ".join(map(_worded, both))
+    is_worse = worst.group.severity > main.group.severity
+    return both if is_worse and _is_carried(said, [one.fact for one in both]) else [main]
 
 
 def _worded(found: Found) -> str:
@@ -159,9 +160,13 @@ def _worded(found: Found) -> str:
     busiest = f"{text} T{group.stretch.text[1:]}." if group.stretch else text
     usual = f"{busiest} Among them: {group.usual}." if group.usual else busiest
     for worded in (usual, busiest, text):
-        if group.said and check_support([worded], [found.fact]).supported:
+        if group.said and _is_carried(worded, [found.fact]):
             return worded
     return found.fact.text
+
+
+def _is_carried(text: str, facts: Sequence[Fact]) -> bool:
+    return check_support([text], facts).supported
 
 
 def _cited(

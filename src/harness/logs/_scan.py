@@ -107,6 +107,7 @@ class Scan:
         # Where the pass is: the entry that the current line belongs to.
         self._limits: tuple[datetime, datetime] | None = None
         self._inside = query.window.is_open
+        self._begun = False
         self._instant: datetime | None = None
         self._level: Level | None = None
         self.lines = 0
@@ -151,10 +152,11 @@ class Scan:
         """
         Go on to a line without one: in a file that has some, it belongs to the line before it.
         """
-        is_head = self._limits is None and not text[:1].isspace()
+        is_head = self._limits is None and not (self._begun and text[:1].isspace())
+        self._begun = True
         if not self._inside:
             self.unplaced += self._limits is None
-        elif self._levels and not text[:1].isspace():
+        elif self._levels and (is_head or not text[:1].isspace()):
             stated = level_of(text)
             # A line that states its level does not continue another one.
             self._level = stated if is_head or stated else self._level
