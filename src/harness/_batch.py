@@ -28,6 +28,7 @@ __all__ = ["ran_batch"]
 _SAVE: Final = "canonical_store.save"
 _LOAD: Final = "canonical_store.load"
 _FREE: Final = Decimal(0)
+_TOOL: Final = Component.TOOL
 
 
 async def ran_batch(run: Run, calls: tuple[ToolCall, ...]) -> None:
@@ -61,7 +62,8 @@ async def _several(run: Run, calls: tuple[ToolCall, ...]) -> None:
             place, outcome = done
             await _finish(run, first + place + 1, calls[place], outcome)
     finally:
-        await batch.close()
+        for place in await batch.close():
+            run.note(TraceCode.LATE_RESULT_DISCARDED, component=_TOOL, tool=calls[place].tool)
         # what finished in another order goes back into the order of the calls
         run.records[first:] = sorted(run.records[first:], key=lambda r: r.invocation.number)
         run.invocations[first:] = sorted(run.invocations[first:], key=lambda row: row.number)
@@ -73,7 +75,7 @@ async def _step(run: Run, call: ToolCall) -> ToolOutcome:
     """
     run.check()
     run.made_calls += 1
-    component = Component.TOOL
+    component = _TOOL
     number = run.next_number(component)
     began = run.at
     run.trace.append((TraceCode.ATTEMPT_STARTED, began, component, number, call.tool))

@@ -8,7 +8,7 @@ Reserve before it is spent, settle what is known only afterwards (section 3.3).
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Context, Decimal
 from threading import Lock
 from typing import Any, Final
 
@@ -21,6 +21,10 @@ from harness.errors import InvalidArgumentError
 __all__ = ["Budget", "judge_usage"]
 
 _ZERO: Final = Decimal(0)
+#: No usage is larger: a number beyond this is a mistake, and could not be added up or written.
+_LARGEST: Final = 10**60
+#: Adds money exactly, whatever context the host's thread works in.
+_MONEY: Final = Context(prec=100, traps=[])
 
 
 class _Ledger:
@@ -199,7 +203,7 @@ class Budget:
             for ledger in self._chain:
                 if known:
                     ledger.used_tokens += tokens
-                    ledger.used_cost += cost
+                    ledger.used_cost = _MONEY.add(ledger.used_cost, cost)
                 else:
                     ledger.unknown_usage += 1
 
@@ -308,7 +312,7 @@ def _tokens(value: object) -> int | None:
         return 0
     if type(value) is float and value.is_integer():
         value = int(value)
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value < _LARGEST else None
 
 
 def _money(value: object) -> Decimal | None:
@@ -318,6 +322,6 @@ def _money(value: object) -> Decimal | None:
         value = Decimal(value)
     elif type(value) is float:
         value = Decimal(str(value))
-    if isinstance(value, Decimal) and value.is_finite() and value >= 0:
+    if isinstance(value, Decimal) and value.is_finite() and 0 <= value < _LARGEST:
         return value
     return None

@@ -53,6 +53,9 @@ async def run_flow(run: Run) -> RunRecord:
     except Exception as error:  # noqa: BLE001  fail closed on the harness's own faults
         run.note(TraceCode.INTERNAL_FAULT, error=type(error).__name__, detail=_shown(error))
         run.stop(StopCause.INTERNAL_ERROR)
+    except (KeyboardInterrupt, SystemExit) as interrupt:
+        # it came between two calls outside, or out of an id source
+        run.interrupted(interrupt)
     return await publish(run, await wind_up(run))
 
 
@@ -126,7 +129,7 @@ async def replied(run: Run) -> StopCause:
 def _reply(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise MalformedOutputError("reply", value, "text that is not blank")
-    return value
+    return clean_text(value)
 
 
 def missing_context(run: Run, route: Route) -> tuple[str, ...]:

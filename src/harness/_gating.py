@@ -102,8 +102,11 @@ async def _cited(
         run.note(TraceCode.STORE_FAILED, invocation=invocation_id[:200], expected=expected)
         raise run.stop(StopCause.STORE_UNTRUSTED)
     run.check_at(run.at)
+    if own is not None:
+        # what the store gave has the same content, but nobody promises that it stays so
+        return own
     record: CanonicalRecord | None = loaded
-    if own is None and record is not None and record.invocation.run_id == run.run_id:
+    if record is not None and record.invocation.run_id == run.run_id:
         # the store claims a record of this run that this run never made
         return None
     return record

@@ -9,6 +9,7 @@ Strict JSON as values: frozen on arrival, measured without being encoded whole (
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any, Final, NoReturn, TypeAlias
@@ -29,6 +30,9 @@ MAX_DEPTH: Final = 64
 #: A frozen JSON value.
 Frozen: TypeAlias = "bool | int | float | str | tuple[Any, ...] | FrozenDict | None"
 
+#: Below the least digits that an interpreter may be told to write.
+_LARGEST: Final = 10**600
+
 _REPLACEMENT: Final = "�"
 
 
@@ -43,9 +47,18 @@ class FrozenDict(dict[str, Any]):
     A JSON object that nobody can change: its values are scalars, tuples and frozen objects.
 
     A subclass of ``dict`` so that the standard encoder writes it at full speed.
+
+    Args:
+        items: A mapping, or pairs; copied and frozen like everything inside it.
+
+    Raises:
+        NotJsonError: It is no strict JSON object.
     """
 
     __slots__ = ()
+
+    def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
+        super().__init__(_frozen_items(dict(items), MAX_DEPTH) if items else ())
 
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         message = "a record's mapping cannot be changed"
@@ -114,8 +127,10 @@ def freeze(value: object, *, depth: int = MAX_DEPTH) -> Any:  # noqa: PLR0911  o
     kind = type(value)
     if kind is str:
         return clean_text(value)  # type: ignore[arg-type]
-    if value is None or kind is int or kind is bool:
+    if value is None or kind is bool:
         return value
+    if kind is int:
+        return _written(value)  # type: ignore[arg-type]
     if kind is FrozenDict:
         return value
     if kind is float:
@@ -124,11 +139,27 @@ def freeze(value: object, *, depth: int = MAX_DEPTH) -> Any:  # noqa: PLR0911  o
         message = f"nested deeper than {MAX_DEPTH}"
         raise NotJsonError(message)
     if isinstance(value, dict):
-        items = {_key(key): freeze(item, depth=depth - 1) for key, item in value.items()}
-        return FrozenDict(sorted(items.items()) if len(items) > 1 else items)
+        return _made(_frozen_items(value, depth))
     if isinstance(value, (list, tuple)):
         return tuple([freeze(item, depth=depth - 1) for item in value])
     return _odd(value)
+
+
+def _frozen_items(value: dict[Any, Any], depth: int) -> dict[str, Any]:
+    """
+    Freeze the items of an object, with sorted keys.
+    """
+    items = {_key(key): freeze(item, depth=depth - 1) for key, item in value.items()}
+    return dict(sorted(items.items())) if len(items) > 1 else items
+
+
+def _made(items: dict[str, Any]) -> FrozenDict:
+    """
+    Make a frozen object of items that are frozen already.
+    """
+    made = FrozenDict.__new__(FrozenDict)
+    dict.__init__(made, items)
+    return made
 
 
 def _odd(value: object) -> Any:
@@ -138,10 +169,17 @@ def _odd(value: object) -> Any:
     if isinstance(value, str):
         return clean_text(str.__str__(value))
     if isinstance(value, int):
-        return int(value)
+        return _written(int(value))
     if isinstance(value, float):
         return _finite(float(value))
     message = f"{type(value).__name__} is no JSON value"
+    raise NotJsonError(message)
+
+
+def _written(value: int) -> int:
+    if -_LARGEST < value < _LARGEST:
+        return value
+    message = "a whole number of more than 600 digits cannot be written"
     raise NotJsonError(message)
 
 
@@ -272,6 +310,6 @@ def _digits(value: int) -> int:
     """
     Count an integer's digits without hitting the interpreter's limit on huge ones.
     """
-    if -(10**18) < value < 10**18:
-        return len(str(int(value)))
+    if -_LARGEST < value < _LARGEST:
+        return len(str(value))
     return value.bit_length() * 30103 // 100000 + 1 + (value < 0)

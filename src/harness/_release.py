@@ -33,6 +33,7 @@ __all__ = [
     "decide_release",
     "limitation_text",
     "neutral",
+    "one_line",
     "write_fallback",
     "write_report",
 ]
@@ -163,8 +164,10 @@ _LIMITATIONS: Final = {
 
 # what could end a line, open a tag or an entity, close the code span, turn the text's
 # direction, or make a link once the text is copied out of its code span
+_UNSEEN: Final = r"\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+_CONTROL: Final = re.compile(f"[{_UNSEEN}]")
 _UNSAFE: Final = re.compile(
-    r"[\x00-\x1f\x7f-\x9f`\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+    rf"[{_UNSEEN}`]"
     r"|<(?=[A-Za-z/!?])"
     r"|&(?=#|[A-Za-z][A-Za-z0-9]*;)"
     r"|(?<=\])[(\[:]"
@@ -182,6 +185,13 @@ def neutral(text: str) -> str:
     Ordinary characters stay as they are; the dangerous ones become ``\uXXXX``.
     """
     return f"`{_UNSAFE.sub(_escape, text)}`"
+
+
+def one_line(text: str) -> str:
+    """
+    Escape what could end a line, turn a text's direction or drive a terminal.
+    """
+    return _CONTROL.sub(_escape, text)
 
 
 def _scope_text(queried: QueriedScope) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from harness._records import PublicContent, RunRecord
+from harness._release import one_line
 from harness._states import PublicKind, ReleaseOutcome
 from harness.explain import Explanation, events_text, explain
 
@@ -67,5 +68,5 @@ class RunResult:
 
 
 def _first_line(text: str) -> str:
-    line = text.strip().partition("\n")[0]
+    line = one_line(text.strip().partition("\n")[0])
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."

@@ -14,7 +14,7 @@ from harness._lifecycle import Lifecycle
 from harness._limits import Limits
 from harness._records import CanonicalRecord, Invocation, RawEvent, Violation
 from harness._release import ReleasePolicy
-from harness._seam import Seam
+from harness._seam import Aborted, Seam
 from harness._states import (
     Component,
     Intent,
@@ -221,6 +221,9 @@ class Run:
         """
         Take note of a host's exception that is no ``Exception``: it ends the run (section 3.1).
         """
+        if type(error) is Aborted:
+            # the run has ended already, by whatever cut the call short
+            return
         if self.interrupt is None:
             self.interrupt = error
         self.life.stop(StopCause.INTERRUPTED, self.at)

@@ -21,6 +21,7 @@ from harness._values import Usage
 from harness.errors import ProviderError
 
 __all__ = [
+    "Aborted",
     "Answer",
     "Attempt",
     "Batch",
@@ -104,6 +105,12 @@ class Failed(Answer):
         self.interrupt = interrupt
         #: What the host raised, behind the failure.
         self.error = error
+
+
+class Aborted(BaseException):
+    """
+    The interrupt of a call that the end of its run cut short: nobody raised it.
+    """
 
 
 def classify(error: Exception, classifier: Classifier | None = None) -> Failure:
@@ -249,9 +256,9 @@ class Batch(Protocol[T_co]):
         """
         ...
 
-    async def close(self) -> None:
+    async def close(self) -> Sequence[int]:
         """
-        Abort what is still under way, where the driver can.
+        Abort what is under way, where the driver can; give the places of results nobody took.
         """
         ...
 

@@ -70,7 +70,7 @@ def build_setup(  # noqa: PLR0913  one parameter a port
         policy=_instance("policy", policy, ReleasePolicy),
         on_disconnect=member("on_disconnect", on_disconnect, OnDisconnect),
         backoff=_backoff(backoff),
-        max_parallel_tools=max_parallel_tools,
+        max_parallel_tools=_parallel(max_parallel_tools, allow_async=allow_async),
     )
 
 
@@ -120,6 +120,17 @@ def _backoff(value: object) -> Backoff | None:
     raise InvalidArgumentError("backoff", value, "a function (component, number) -> seconds")
 
 
+def _is_asynchronous(function: object) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
+def _parallel(value: object, *, allow_async: bool) -> int:
+    if type(value) is int and value >= 1 and (allow_async or value == 1):
+        return value
+    allowed = "a whole number from 1" if allow_async else "1; an AsyncHarness runs tools together"
+    raise InvalidArgumentError("max_parallel_tools", value, allowed)
+
+
 class _Lookup:
     """
     Looks up the one function of each host object.
@@ -148,11 +159,11 @@ class _Lookup:
 
     def check_plain(self, role: str, function: object) -> None:
         """
-        Refuse a coroutine function where the driver cannot await it.
+        Refuse an asynchronous function where the driver cannot await it.
         """
         inner = getattr(function, "function", function)
         called = getattr(inner, "__call__", inner)  # noqa: B004  an object may be callable
-        if not self._allow_async and any(map(inspect.iscoroutinefunction, (inner, called))):
+        if not self._allow_async and any(map(_is_asynchronous, (inner, called))):
             raise AwaitableResultError(role)
 
     def tools(self, tools: object) -> tuple[Mapping[str, ToolSpec], tuple[ToolInfo, ...]]:

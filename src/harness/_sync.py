@@ -172,10 +172,11 @@ class OneByOne(Generic[T]):
         self._next = place + 1
         return place, await self._steps[place]()
 
-    async def close(self) -> None:
+    async def close(self) -> tuple[int, ...]:
         """
         Leave what was not started.
         """
+        return ()
 
 
 def _refused_awaitable(value: object, function: Callable[..., Any]) -> Failure:
@@ -193,9 +194,11 @@ class HarnessBase:
     What both drivers have in common: the checked setup, and how a run is prepared.
     """
 
-    __slots__ = ("_classifier", "_clock", "_ids", "_setup")
+    __slots__ = ("_background", "_classifier", "_clock", "_ids", "_setup")
 
     _allow_async = False
+    #: How many tools of a batch run at the same time where nothing is said.
+    _parallel_tools = 1
 
     def __init__(  # noqa: PLR0913  one parameter a port
         self,
@@ -217,7 +220,7 @@ class HarnessBase:
         backoff: Backoff | None = None,
         clock: Clock | None = None,
         ids: IdSource | None = None,
-        max_parallel_tools: int = 1,
+        max_parallel_tools: int | None = None,
     ) -> None:
         if semantic_guard is None:
             semantic_guard = _lexical_guard()
@@ -236,7 +239,9 @@ class HarnessBase:
             policy=ReleasePolicy() if policy is None else policy,
             on_disconnect=on_disconnect,
             backoff=backoff,
-            max_parallel_tools=max_parallel_tools,
+            max_parallel_tools=(
+                self._parallel_tools if max_parallel_tools is None else max_parallel_tools
+            ),
             allow_async=self._allow_async,
         )
         self._classifier = _function("classifier", classifier)
@@ -244,6 +249,8 @@ class HarnessBase:
         if clock is not None and not has_methods(clock, ("monotonic", "utc", "wait")):
             raise InvalidArgumentError("clock", clock, "an object with monotonic, utc and wait")
         self._clock: Clock = SystemClock() if clock is None else clock
+        #: Runs that go on although their caller left, held so that nobody collects them.
+        self._background: set[object] = set()
 
     @property
     def limits(self) -> Limits:

@@ -8,7 +8,8 @@ One tool call up to its facts: execute -> check size -> project (section 3.5).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 
 from harness._json import NotJsonError, clean_text, measure
@@ -76,6 +77,8 @@ async def run_tool(run: Run, spec: ToolSpec, call: ToolCall, attempt: Attempt) -
     if hasattr(answer.value, "__next__"):
         # a generator's body is the tool's own work: what it raises is a tool error
         answer = await run.seam.call(_TOOL, _collect, answer.value, limits.result_bytes)
+    elif hasattr(answer.value, "__anext__"):
+        answer = await run.seam.call(_TOOL, _collect_async, answer.value, limits.result_bytes)
     if not answer.is_ok:
         return _failed(answer)
     if run.life.stopped is not None or answer.ended >= run.life.expires:
@@ -108,14 +111,18 @@ async def _projected(run: Run, project: Callable[..., Any], answer: Answer) -> T
     """
     Let the tool's own projector turn a measured result into facts.
     """
-    projection = await run.seam.call(_PROJECT, _project, project, answer.value)
+    projection = await run.seam.call(_PROJECT, project, answer.value)
+    if hasattr(projection.value, "__next__"):
+        projection = await run.seam.call(_PROJECT, _take, projection.value)
+    elif hasattr(projection.value, "__anext__"):
+        projection = await run.seam.call(_PROJECT, _take_async, projection.value)
     if projection.interrupt is not None:
         return ToolOutcome(projection)
     answer = Answer(answer.value, projection.ended)
     failure = projection.failure
     if failure is not None:
         return _unusable(answer, f"{failure.error}: {failure.detail}")
-    return _bound(answer, projection.value, run.setup.limits)
+    return _bound(answer, _own_items(projection.value), run.setup.limits)
 
 
 def _bound(
@@ -133,19 +140,26 @@ def _bound(
     return ToolOutcome(answer, facts, byte_count, None, cut)
 
 
-def _project(project: Any, raw: Any) -> list[Any] | None:
+def _take(items: Iterator[Any]) -> list[Any]:
     """
-    Call a tool's own projector and take what it gives, bounded in number.
+    Take what a projector's iterator gives, bounded in number.
     """
-    projected = project(raw)
-    items = _own_items(projected)
-    if items is None and isinstance(projected, Iterator):
-        items = _taken(projected)
-    return items if items is None else list(items)
+    return list(islice(items, _MOST_ITEMS))
 
 
-def _taken(items: Iterator[Any]) -> list[Any]:
-    return [item for item, _ in zip(items, range(_MOST_ITEMS), strict=False)]
+async def _take_async(items: AsyncIterator[Any]) -> list[Any]:
+    """
+    Take what a projector's asynchronous iterator gives, bounded in number.
+    """
+    taken: list[Any] = []
+    try:
+        async for item in items:
+            taken.append(item)
+            if len(taken) == _MOST_ITEMS:
+                break
+    finally:
+        await _close(items)
+    return taken
 
 
 def _own_items(raw: object) -> list[Any] | tuple[Any, ...] | None:
@@ -171,6 +185,32 @@ def _collect(items: Iterator[Any], limit: int | None) -> list[Any]:
         if (limit is not None and size > limit) or len(taken) > _MOST_ITEMS:
             raise _TooLarge
     return taken
+
+
+async def _collect_async(items: AsyncIterator[Any], limit: int | None) -> list[Any]:
+    """
+    Take an asynchronous iterator's items until they exceed the hard limit, and close it.
+    """
+    taken: list[Any] = []
+    size = 0
+    try:
+        async for item in items:
+            taken.append(item)
+            size += _item_size(item, limit)
+            if (limit is not None and size > limit) or len(taken) > _MOST_ITEMS:
+                raise _TooLarge
+    finally:
+        await _close(items)
+    return taken
+
+
+async def _close(items: AsyncIterator[Any]) -> None:
+    """
+    Close an asynchronous generator that was left early; else its loop would do so some time.
+    """
+    close = getattr(items, "aclose", None)
+    if close is not None:
+        await close()
 
 
 def _item_size(item: object, limit: int | None) -> int:

@@ -171,7 +171,10 @@ class MalformedOutputError(InvalidOutputError, ValueError):
         self.allowed = allowed
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.field, _show(self.value), self.allowed))
+        shown = _show(self.value)
+        # any value can be refused, not every one can be pickled: its text goes, with the message
+        state = {**super().__reduce__()[2], "message": self.message, "args": self.args}
+        return (type(self), (self.field, shown, self.allowed), state)
 
 
 class CapacityError(ProviderError):

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from harness._json import canonical
 from harness._records import Invocation, RunRecord
-from harness._release import limitation_text
+from harness._release import limitation_text, one_line
 from harness._states import AttemptOutcome, EventKind, PublicKind, RunState
 from harness.errors import InvalidArgumentError
 
@@ -87,15 +87,20 @@ def explain(record: RunRecord) -> Explanation:
     return Explanation(
         record.run_id,
         (
-            Section("Stream: what the client received", tuple(_stream(record))),
-            Section("Release: what became public", tuple(_release(record))),
-            Section("Run: why execution stopped", tuple(_run(record))),
-            Section("Gates: what the guards said", tuple(_gates(record))),
-            Section("Tool invocations", tuple(_invocations(record))),
-            Section("Canonical records", tuple(_records(record))),
-            Section("Budget and stop reason", tuple(_budget(record))),
+            Section("Stream: what the client received", _lines(_stream(record))),
+            Section("Release: what became public", _lines(_release(record))),
+            Section("Run: why execution stopped", _lines(_run(record))),
+            Section("Gates: what the guards said", _lines(_gates(record))),
+            Section("Tool invocations", _lines(_invocations(record))),
+            Section("Canonical records", _lines(_records(record))),
+            Section("Budget and stop reason", _lines(_budget(record))),
         ),
     )
+
+
+def _lines(lines: Iterator[str]) -> tuple[str, ...]:
+    # names, scopes and reasons come from outside: none of them may forge a line or drive a terminal
+    return tuple(map(one_line, lines))
 
 
 def events_text(events: tuple[EventKind, ...]) -> str:

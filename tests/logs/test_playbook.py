@@ -69,11 +69,11 @@ def test_a_report_names_what_explains_most(log: Path) -> None:
     assert result.record.stop_cause is StopCause.REPORT_APPROVED
     assert result.public.draft is not None
     assert result.public.draft.conclusion == (
-        'In app.log, 30 lines at level error say "cannot get a connection after", from line 10 '
-        "(2015-10-18 18:05:00) to line 39 (2015-10-18 18:05:29). The busiest 10 seconds had "
+        "In app.log, 30 lines at level error from line 10 (2015-10-18 18:05:00) to line 39 "
+        '(2015-10-18 18:05:29) say "cannot get a connection after". The busiest 10 seconds had '
         "10 lines from 2015-10-18 18:05:00 to 2015-10-18 18:05:09. "
-        'In app.log, 1 line at level fatal says "disk is full, giving up", line 40 '
-        "(2015-10-18 18:06:00)."
+        "In app.log, line 40 (2015-10-18 18:06:00) at level fatal says "
+        '"disk is full, giving up".'
     )
     assert result.public.draft.recommendations == (
         "Check app.log from 2015-10-18 18:05:00 to 2015-10-18 18:05:09.",
@@ -98,7 +98,8 @@ def test_a_log_without_levels(tmp_path: Path) -> None:
     (tmp_path / "auth.log").write_text(_SYSLOG)
     result = _run(tmp_path / "auth.log")
     assert result.public.text.startswith(
-        'In auth.log, 9 lines without a level say "Failed password for root from 10.0.0.1", from'
+        'In auth.log, 9 lines without a level say "Failed password for root from 10.0.0.1", from '
+        "line 1 (Dec 10 06:50:46) to line 9 (Dec 10 06:58:46)."
     )
 
 
@@ -188,18 +189,23 @@ def test_it_drafts_when_it_must_stop(log: Path) -> None:
 
 
 def test_a_harness_without_the_log_tool() -> None:
-    """Without its tool it asks nothing, and concludes nothing."""
+    """Without its tool, or with another one of that name, it asks and concludes nothing."""
 
     @tool(name="logs")
-    def other(path: str) -> str:
-        """Another tool of that name, which has no files."""
+    def pathless(query: str) -> str:
+        """Search something."""
+        return query
+
+    @tool(name="logs")
+    def fileless(path: str) -> str:
+        """Read something."""
         return path
 
-    for tools in ([], [other]):
-        result = Harness(agent=PlaybookAgent(), tools=tools, semantic_guard=LexicalGuard()).run(
-            "what is wrong?"
-        )
+    for tools in ([], [pathless], [fileless]):
+        harness = Harness(agent=PlaybookAgent(), tools=tools, semantic_guard=LexicalGuard())
+        result = harness.run("what is wrong?")
         assert result.record.stop_cause is StopCause.NO_CONCLUSION
+        assert result.record.invocations == ()
 
 
 @pytest.mark.parametrize("argument", ["tool", "since", "until"])

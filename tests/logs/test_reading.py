@@ -84,7 +84,7 @@ def test_groups_are_read(tmp_path: Path) -> None:
     assert errors.usual == "2 lines with 'a'"
     assert errors.stretch is not None
     assert errors.stretch.until == "2015-10-18 18:05:00"
-    assert fatal.said == "FATAL [main] java.lang.OutOfMemoryError: Java heap space"
+    assert fatal.said == "java.lang.OutOfMemoryError: Java heap space"
     assert fatal.where == "line 4 (2015-10-18 18:06:00)"
     assert (fatal.usual, fatal.stretch) == ("", None)
 

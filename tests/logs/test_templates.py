@@ -33,6 +33,7 @@ _MASKED = [
     ("can't find 'it'", "can't find <*>", ["'it'"]),
     ('{"level":"error","msg":"pool is empty: 9","ts":1}', "pool is empty: <*>", ["9"]),
     (r'level=error msg="say \"no\""', r"say \<*>", [r'"no\"']),
+    ("a <*> of 7", "a <*> of <*>", ["<*>", "7"]),
     ("jk2_init() ok ssh2", "jk2_init() ok ssh2", []),
 ]
 

@@ -2,7 +2,7 @@
 How the flow goes outside under asyncio.
 
 1. What a host returns is awaited where it can be awaited, and taken as it is otherwise.
-2. The end of a run aborts the call under way: one timer and one wake-up a run, no task a call.
+2. The end of a run cuts the call under way short: one timer and one wake-up a run, no task a call.
 3. The run's own abort is told from everybody else's cancel by counting, as ``asyncio.timeout``
    does: a host's ``TimeoutError`` stays a failure of the host, the caller's cancel an interrupt.
 4. The run store is never cut short: its calls are shielded from the caller's cancel too.
@@ -13,6 +13,7 @@ See sections 3.1 and 3.10.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from types import CoroutineType
@@ -21,7 +22,7 @@ from typing import Any, Final, TypeVar
 from harness._aio._together import Together
 from harness._lifecycle import Lifecycle
 from harness._run import Run
-from harness._seam import Aborted, Answer, Batch, Classifier, classify
+from harness._seam import Aborted, Answer, Batch, Classifier, Failed, classify
 from harness._sync import OneByOne, SeamClock, SystemClock
 from harness.ports import Clock, IdSource
 
@@ -46,17 +47,9 @@ class AsyncSeam(SeamClock):
         loop: The loop that runs the run.
     """
 
-    __slots__ = (
-        "_aborting",
-        "_calls",
-        "_classifier",
-        "_ids",
-        "_loop",
-        "_timer",
-        "closed",
-        "run",
-    )
+    __slots__ = ("_aborting", "_calls", "_classifier", "_ids", "_loop", "_timer", "closed", "run")
 
+    #: The run, once it is prepared.
     run: Run
 
     def __init__(
@@ -70,7 +63,7 @@ class AsyncSeam(SeamClock):
         self._ids = ids
         self._classifier = classifier
         self._loop = loop
-        #: The tasks that are inside a call which the end of the run aborts.
+        #: The tasks that are inside a call which the end of the run cuts short.
         self._calls: set[asyncio.Task[Any]] = set()
         #: Those of them that were told so.
         self._aborting: set[asyncio.Task[Any]] = set()
@@ -91,9 +84,9 @@ class AsyncSeam(SeamClock):
         try:
             value = function(*arguments)
         except Exception as error:  # noqa: BLE001  classified, once, here
-            return Answer(None, self.now(), classify(error, self._classifier), error=error)
+            return Failed(self.now(), classify(error, self._classifier), error=error)
         except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
-            return Answer(None, self.now(), interrupt=interrupt)
+            return Failed(self.now(), interrupt=interrupt)
         if not hasattr(value, "__await__"):
             return Answer(value, self.now())
         if self.closed:
@@ -121,7 +114,7 @@ class AsyncSeam(SeamClock):
         """
         Start a batch's steps, as many at once as the harness allows.
         """
-        most = min(self.run.setup.max_parallel_tools, len(steps))
+        most = self.run.setup.max_parallel_tools
         return OneByOne(steps) if most == 1 else Together(self, self._loop, steps, most)
 
     # --- one call
@@ -130,20 +123,21 @@ class AsyncSeam(SeamClock):
         """
         Await a call in the task that makes it; the run's end cuts it short where *abortable*.
         """
-        task = current_task()
+        task = running_task()
         cancels = task.cancelling()
         if abortable:
             self._calls.add(task)
-            self._arm()
+            if self._timer is None:
+                self._arm()
         answer = await self._settled(value, task)
         self._calls.discard(task)
         if task in self._aborting:
             self._aborting.discard(task)
             if task.uncancel() <= cancels and _is_cancel(answer.interrupt):
-                return Answer(None, answer.ended, interrupt=Aborted())
+                return Failed(answer.ended, interrupt=Aborted())
         if task.cancelling() > cancels and answer.interrupt is None:
             # the caller's cancel reached the host, and the host kept it to itself
-            return Answer(None, answer.ended, interrupt=asyncio.CancelledError())
+            return Failed(answer.ended, interrupt=asyncio.CancelledError())
         return answer
 
     async def _settled(self, value: Any, task: asyncio.Task[Any]) -> Answer:
@@ -153,11 +147,10 @@ class AsyncSeam(SeamClock):
         try:
             result = await value
         except Exception as error:  # noqa: BLE001  classified, once, here
-            return Answer(None, self.now(), classify(error, self._classifier), error=error)
+            return Failed(self.now(), classify(error, self._classifier), error=error)
         except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
-            if isinstance(interrupt, GeneratorExit) and not is_running(task):
-                self.closed = True
-            return Answer(None, self.now(), interrupt=interrupt)
+            self.closed = isinstance(interrupt, GeneratorExit) and not is_running(task)
+            return Failed(self.now(), interrupt=interrupt)
         return Answer(result, self.now())
 
     async def _shielded(self, value: Any) -> Answer:
@@ -166,21 +159,21 @@ class AsyncSeam(SeamClock):
         """
 
         async def settled() -> Answer:
-            return await self._settled(value, current_task())
+            return await self._settled(value, running_task())
 
         task = self._loop.create_task(settled())
         await self.ended((task,))
-        if task.done() and not task.cancelled():
-            return task.result()
-        return self._left(value)
+        return task.result() if task.done() and not task.cancelled() else self._left(value)
 
     def _left(self, value: Any) -> Answer:
         """
-        Leave what can not be awaited, without a warning that nobody awaited it.
+        Leave what cannot be awaited, without a warning that nobody awaited it.
         """
-        if isinstance(value, CoroutineType) and not value.cr_running:
+        if isinstance(value, CoroutineType) and inspect.getcoroutinestate(value) == (
+            inspect.CORO_CREATED
+        ):
             value.close()
-        return Answer(None, self.now(), interrupt=asyncio.CancelledError())
+        return Failed(self.now(), interrupt=asyncio.CancelledError())
 
     # --- the end of the run
 
@@ -211,11 +204,15 @@ class AsyncSeam(SeamClock):
         while not self.closed and (left := [task for task in tasks if not task.done()]):
             try:
                 await asyncio.wait(left)
-            except asyncio.CancelledError as interrupt:
-                self.run.interrupted(interrupt)
-            except GeneratorExit as interrupt:
-                self.closed = True
-                self.run.interrupted(interrupt)
+            except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
+                self.interrupted(interrupt)
+
+    def interrupted(self, interrupt: BaseException) -> None:
+        """
+        Take note of what interrupted the run while no call of its own was under way.
+        """
+        self.closed = isinstance(interrupt, GeneratorExit)
+        self.run.interrupted(interrupt)
 
     def close(self) -> None:
         """
@@ -226,10 +223,10 @@ class AsyncSeam(SeamClock):
 
     def _arm(self) -> None:
         """
-        Have the deadline abort what is under way then; the first call that waits needs it.
+        Have the deadline cut short what is under way then; the first call that waits needs it.
         """
         deadline = self.run.life.deadline
-        if self._timer is None and deadline is not None:
+        if deadline is not None:
             self._timer = self._loop.call_later(deadline - self.now(), self._expire)
 
     def _expire(self) -> None:
@@ -241,12 +238,12 @@ class AsyncSeam(SeamClock):
             self._arm()
 
 
-def current_task() -> asyncio.Task[Any]:
+def running_task() -> asyncio.Task[Any]:
     """
     Give the task that runs now.
     """
     task = asyncio.current_task()
-    if task is None:  # pragma: no cover  a loop runs nothing but tasks
+    if task is None:  # pragma: no cover  the flow runs in a task, and so does every call of it
         raise RuntimeError("no task is running")
     return task
 

@@ -7,20 +7,17 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from harness._run import Run, Stopped
+from harness._run import Stopped
 
 __all__ = ["Together"]
 
 T = TypeVar("T")
 
 
-class Aborts(Protocol):
+class Ends(Protocol):
     """
     What a batch needs of its seam.
     """
-
-    run: Run
-    closed: bool
 
     def abort(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
         """
@@ -34,13 +31,19 @@ class Aborts(Protocol):
         """
         ...
 
+    def interrupted(self, interrupt: BaseException) -> None:
+        """
+        Take note of what interrupted the run.
+        """
+        ...
+
 
 class Together(Generic[T]):
     """
     Steps that a few workers take in turn; each is given back the moment it is finished.
 
     Args:
-        seam: Aborts what is left when the run ends.
+        seam: Ends what is left when the run ends.
         loop: The loop of the run.
         steps: The steps.
         workers: How many steps may be under way.
@@ -50,7 +53,7 @@ class Together(Generic[T]):
 
     def __init__(
         self,
-        seam: Aborts,
+        seam: Ends,
         loop: asyncio.AbstractEventLoop,
         steps: Sequence[Callable[[], Awaitable[T]]],
         workers: int,
@@ -62,7 +65,7 @@ class Together(Generic[T]):
         self._done: deque[tuple[int, T]] = deque()
         self._fault: BaseException | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._workers = [loop.create_task(self._work()) for _ in range(workers)]
+        self._workers = [loop.create_task(self._work()) for _ in steps[:workers]]
         for worker in self._workers:
             worker.add_done_callback(self._note_cancelled)
 
@@ -113,7 +116,7 @@ class Together(Generic[T]):
         Take note that somebody cancelled a worker itself: it counts as a cancel of the run.
         """
         if worker.cancelled():
-            self._seam.run.interrupted(asyncio.CancelledError())
+            self._seam.interrupted(asyncio.CancelledError())
             self._fail(Stopped())
 
     def _wake(self) -> None:
@@ -127,10 +130,8 @@ class Together(Generic[T]):
         self._waiter = self._loop.create_future()
         try:
             await self._waiter
-        except BaseException as interrupt:
-            # the caller's cancel, or the run's coroutine is being closed
-            self._seam.closed = isinstance(interrupt, GeneratorExit)
-            self._seam.run.interrupted(interrupt)
+        except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
+            self._seam.interrupted(interrupt)
             raise Stopped from None
         finally:
             self._waiter = None

@@ -148,21 +148,30 @@ def _named(main: Found, worst: Found) -> list[Found]:
 
 def _worded(found: Found) -> str:
     """
-    Word a group: what, how often, from when to when, and when most.
-
-    What the built-in guard cannot compare is left away; where that is not enough, all is said as
-    the evidence has it.
+    Word a group, as fully as the built-in guard can compare; else say it all as the evidence does.
     """
-    group = found.group
-    verb = "says" if group.count == 1 else "say"
-    subject = f"{lines(group.count)} {at_level(group.level)}"
-    text = f'In {group.file}, {subject} {verb} "{group.said}", {group.where}.'
-    busiest = f"{text} T{group.stretch.text[1:]}." if group.stretch else text
-    usual = f"{busiest} Among them: {group.usual}." if group.usual else busiest
-    for worded in (usual, busiest, text):
-        if group.said and _is_carried(worded, [found.fact]):
-            return worded
-    return found.fact.text
+    wordings = _wordings(found.group) if found.group.said else ()
+    carried = (text for text in wordings if _is_carried(text, [found.fact]))
+    return next(carried, found.fact.text)
+
+
+def _wordings(group: Group) -> Iterator[str]:
+    """
+    Word a group in several ways: what, how often, from when to when, and when most.
+
+    A word in the quote may look to the guard like one about what follows, and a word before the
+    quote like one about the quote: so the quote stands last, or in the middle.
+    """
+    where, level, said = group.where, at_level(group.level), f'"{group.said}"'
+    if group.count == 1:
+        texts = (f"{where} {level} says {said}", f"1 line {level} says {said}, {where}")
+    else:
+        many = lines(group.count)
+        texts = (f"{many} {level} {where} say {said}", f"{many} {level} say {said}, {where}")
+    busiest = f" T{group.stretch.text[1:]}." if group.stretch else ""
+    usual = f" Among them: {group.usual}." if group.usual else ""
+    for addition in dict.fromkeys((f"{busiest}{usual}", busiest, "")):
+        yield from (f"In {group.file}, {text}.{addition}" for text in texts)
 
 
 def _is_carried(text: str, facts: Sequence[Fact]) -> bool:

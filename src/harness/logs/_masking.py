@@ -13,10 +13,11 @@ __all__ = ["MASK", "mask", "tells"]
 MASK: Final = "<*>"
 
 # One group and no other: a split gives the constant and the variable parts in turn. A number is one
-# with its unit and with what dots, colons, commas, slashes and dashes join to it.
+# with its unit and with what dots, colons, commas, slashes and dashes join to it. What looks like a
+# mask is masked, so that the n-th mask always stands for the n-th value.
 _VARIABLE: Final = re.compile(
     r"""(
-    "[^"]*" | (?<![A-Za-z])'[^']*'
+    <\*> | "[^"]*" | (?<![A-Za-z])'[^']*'
     | ://[^\s"'<>,)]+ | (?<![0-9A-Za-z_.:/])/[0-9A-Za-z_.@%+~-]+(?:/[0-9A-Za-z_.@%+~-]*)*
     | (?<![0-9A-Za-z])[a-f](?=[a-f]*[0-9])[0-9a-f]{7,}(?:-[0-9a-f]{4,12})*(?![0-9A-Za-z])
     | (?<![0-9A-Za-z])-?[0-9][0-9A-Za-z]*(?:[.,:_/-][A-Za-z]*[0-9][0-9A-Za-z]*)*

@@ -13,7 +13,7 @@ Lines that say the same thing, as one group each: what varies is masked.
 from __future__ import annotations
 
 from math import log2
-from operator import itemgetter
+from operator import add, itemgetter
 from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
@@ -35,8 +35,6 @@ MAX_TEMPLATES: Final = 400
 
 # Stands for a word that varies.
 _WORD: Final = "<...>"
-# Stands for a mask that stays one, while masks are replaced from left to right.
-_KEPT: Final = "\0"
 
 _BINS: Final = 32
 _SLOTS: Final = 8
@@ -147,11 +145,13 @@ class Template:
         """
         The template, with what never varied in its place.
         """
-        masked = " ".join(self.tokens)
-        for counts in self._values or ():
-            fixed = next(iter(counts)) if counts and len(counts) == 1 else _KEPT
-            masked = masked.replace(MASK, fixed, 1)
-        return masked.replace(_KEPT, MASK)
+        first, *rest = " ".join(self.tokens).split(MASK)
+        fixed = [
+            next(iter(counts)) if counts and len(counts) == 1 else MASK
+            for counts in self._values or ()
+        ]
+        fixed += [MASK] * (len(rest) - len(fixed))
+        return first + "".join(map(add, fixed, rest))
 
     @property
     def usual(self) -> tuple[tuple[str, int], ...]:

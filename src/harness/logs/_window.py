@@ -190,13 +190,11 @@ def _length(text: str) -> timedelta:
     """
     Tell how long a time is, by how exactly it is written.
     """
-    found = _NO_CLOCK.match(text)
-    if found:
+    if found := _NO_CLOCK.match(text):
         fraction = found[1] or found[2]
-    elif found := _CLOCK.search(text):
-        if not found[1]:
+    else:
+        clock = _CLOCK.search(text)
+        if clock is None or not clock[1]:
             return timedelta(minutes=1)
-        fraction = found[2]
-    else:  # pragma: no cover
-        fraction = None
+        fraction = clock[2]
     return max(timedelta(seconds=10.0 ** -len(fraction or "")), _TICK)

@@ -1,0 +1,1 @@
+"""Faults that users of comparable systems reported, as tests of this library."""
