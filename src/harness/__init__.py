@@ -5,6 +5,9 @@ See :class:`Harness` to start, :mod:`harness.ports` for what a host implements, 
 :mod:`harness.errors` for what is raised.
 """
 
+import importlib
+import typing
+
 from harness._budget import Budget
 from harness._cancel import CancelToken
 from harness._json import FrozenDict
@@ -81,10 +84,15 @@ from harness._values import (
 from harness._view import AgentView, RefusedCall, RepairCase, ToolInfo
 from harness.explain import Explanation, explain
 
+if typing.TYPE_CHECKING:  # pragma: no cover  only type checkers execute it
+    from harness._aio import AsyncHarness, RunEvents, in_threads, run_many_async
+    from harness._many import ManyResult, run_many
+
 __all__ = [
     "AgentTurn",
     "AgentView",
     "Answered",
+    "AsyncHarness",
     "Attempt",
     "AttemptOutcome",
     "AttemptRecord",
@@ -119,6 +127,7 @@ __all__ = [
     "Limitation",
     "LimitationKind",
     "Limits",
+    "ManyResult",
     "OnDisconnect",
     "Parameter",
     "PreviousTurn",
@@ -138,6 +147,7 @@ __all__ = [
     "Request",
     "RequestStatus",
     "Route",
+    "RunEvents",
     "RunRecord",
     "RunResult",
     "RunState",
@@ -160,6 +170,29 @@ __all__ = [
     "decide_release",
     "encode_sse",
     "explain",
+    "in_threads",
     "previous_turn",
+    "run_many",
+    "run_many_async",
     "tool",
 ]
+
+#: What is imported when somebody asks for it: asyncio and threads cost more than all the rest.
+_LAZY = {
+    "AsyncHarness": "harness._aio",
+    "RunEvents": "harness._aio",
+    "in_threads": "harness._aio",
+    "run_many_async": "harness._aio",
+    "ManyResult": "harness._many",
+    "run_many": "harness._many",
+}
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

@@ -197,8 +197,8 @@ async def _may_retry(run: Run, component: Component, made: int, failure: Failure
         Stopped: The budget has no room for the retry; nothing was reserved.
     """
     seconds = _pause(run, component, made, failure)
-    deadline = run.life.deadline
-    if deadline is not None and run.at + seconds >= deadline:
+    # a wait without end is refused where there is no deadline too
+    if run.at + seconds >= run.life.expires:
         _skipped(run, component, "the wait does not fit before the deadline")
         return False
     lacking = run.budget.model_lacks()

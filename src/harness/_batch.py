@@ -29,6 +29,8 @@ _SAVE: Final = "canonical_store.save"
 _LOAD: Final = "canonical_store.load"
 _FREE: Final = Decimal(0)
 _TOOL: Final = Component.TOOL
+#: The codes of calls that no tool could take.
+_NEVER_ASKED: Final = frozenset({InvocationCode.UNKNOWN_TOOL, InvocationCode.INVALID_ARGUMENTS})
 
 
 async def ran_batch(run: Run, calls: tuple[ToolCall, ...]) -> None:
@@ -122,7 +124,8 @@ def _as_failure(outcome: ToolOutcome) -> Failure:
     if answer.interrupt is not None:
         return Failure(FailureKind.UNCLASSIFIED, type(answer.interrupt).__name__)
     code = outcome.code
-    return Failure(FailureKind.REJECTED, "" if code is None else code.name, outcome.detail)
+    kind = FailureKind.REJECTED if code in _NEVER_ASKED else FailureKind.INVALID_OUTPUT
+    return Failure(kind, "" if code is None else code.name, outcome.detail)
 
 
 async def _finish(run: Run, number: int, call: ToolCall, outcome: ToolOutcome) -> None:

@@ -18,13 +18,13 @@ from harness._states import Dimension, UsageKind
 from harness._values import Usage
 from harness.errors import InvalidArgumentError
 
-__all__ = ["Budget", "judge_usage"]
+__all__ = ["MONEY", "Budget", "judge_usage"]
 
 _ZERO: Final = Decimal(0)
 #: No usage is larger: a number beyond this is a mistake, and could not be added up or written.
 _LARGEST: Final = 10**60
 #: Adds money exactly, whatever context the host's thread works in.
-_MONEY: Final = Context(prec=100, traps=[])
+MONEY: Final = Context(prec=100, traps=[])
 
 
 class _Ledger:
@@ -203,7 +203,7 @@ class Budget:
             for ledger in self._chain:
                 if known:
                     ledger.used_tokens += tokens
-                    ledger.used_cost = _MONEY.add(ledger.used_cost, cost)
+                    ledger.used_cost = MONEY.add(ledger.used_cost, cost)
                 else:
                     ledger.unknown_usage += 1
 

@@ -1,5 +1,5 @@
 """
-The failure graph as data (section 3), the path that a run took through it, and both as Mermaid.
+The failure graph as data (section 3), and the path that a run took through it.
 
 1. A step is a box; a way is an arrow with the stop causes that it carries, if any.
 2. What the active check finds can end a run at any step: those causes share one arrow.
@@ -8,8 +8,7 @@ The failure graph as data (section 3), the path that a run took through it, and 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Final
 
@@ -24,7 +23,6 @@ __all__ = [
     "WAYS",
     "Step",
     "Way",
-    "draw_graph",
     "path_of",
 ]
 
@@ -265,70 +263,3 @@ def _ended(record: RunRecord) -> Iterator[str]:
     if record.record_saved:
         yield "save"
     yield _ENDINGS[PublicKind.NONE if record.public is None else record.public.kind]
-
-
-def draw_graph(record: RunRecord | None = None) -> str:
-    """
-    Draw the failure graph as a Mermaid flowchart.
-
-    Args:
-        record: Marks the path of this run, with how often a step was taken.
-
-    Returns:
-        The flowchart's source, ending with a line feed. Nothing that stands in the record but its
-        states goes into it.
-    """
-    path = () if record is None else path_of(record)
-    taken = Counter(path)
-    lines = ["flowchart TD"]
-    lines += [f"    {_box(step, taken)}" for step in STEPS if step.id in _BEFORE_AND_AFTER]
-    lines += ['    subgraph run["active check at every step"]']
-    lines += [f"        {_box(step, taken)}" for step in STEPS if step.id not in _BEFORE_AND_AFTER]
-    lines += ["    end"]
-    lines += [f"    {way.source} {_arrow(way)} {way.target}" for way in WAYS]
-    lines += [f'    run -. "{_stacked(ANYWHERE)}" .-> release']
-    if record is not None:
-        lines += _marks(record, path)
-    return "\n".join(lines) + "\n"
-
-
-_BEFORE_AND_AFTER: Final = frozenset(
-    {"request", "release", "save", *(step.id for step in STEPS if step.ending)}
-)
-
-
-def _box(step: Step, taken: Mapping[str, int]) -> str:
-    count = taken.get(step.id, 0)
-    label = f"{step.label} x{count}" if count > 1 else step.label
-    return f'{step.id}(["{label}"])' if step.ending else f'{step.id}["{label}"]'
-
-
-def _stacked(causes: tuple[StopCause, ...]) -> str:
-    return "<br>".join(cause.name for cause in causes)
-
-
-def _arrow(way: Way) -> str:
-    label = _stacked(way.causes) or way.label
-    return f'-- "{label}" -->' if label else "-->"
-
-
-def _marks(record: RunRecord, path: tuple[str, ...]) -> list[str]:
-    """
-    Mark the boxes and arrows of a path.
-    """
-    places = {(way.source, way.target): place for place, way in enumerate(WAYS)}
-    arrows: set[int] = set()
-    for source, target in zip(path, path[1:], strict=False):
-        if target == "release" and record.stop_cause in ANYWHERE:
-            arrows.add(len(WAYS))
-        elif (source, target) in places:
-            arrows.add(places[source, target])
-    lines = [f"    %% run state {record.run_state.name}"]
-    if record.stop_cause is not None:
-        lines.append(f"    %% stop cause {record.stop_cause.name}")
-    lines.append("    classDef taken fill:#fde68a,stroke:#b45309,stroke-width:3px,color:#111827")
-    lines.append(f"    class {','.join(dict.fromkeys(path))} taken")
-    if arrows:
-        marked = ",".join(map(str, sorted(arrows)))
-        lines.append(f"    linkStyle {marked} stroke:#b45309,stroke-width:3px")
-    return lines

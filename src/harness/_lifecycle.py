@@ -14,9 +14,11 @@ from typing import Final
 
 from attrs import frozen
 
-from harness._states import StopCause
+from harness._states import RunState, StopCause
+from harness._tables import RUN_TRANSITIONS
+from harness.errors import IllegalTransitionError
 
-__all__ = ["Lifecycle", "Stop"]
+__all__ = ["Lifecycle", "Stop", "next_run_state"]
 
 #: A time-out itself, and the failure to open the run: no deadline can have come before that.
 _NOT_TIMED_OUT: Final = frozenset({StopCause.DEADLINE_EXCEEDED, StopCause.RECORD_NOT_SAVED})
@@ -36,6 +38,19 @@ class Stop:
     cause: StopCause
     at: float
     reason: str | None = None
+
+
+def next_run_state(state: RunState, target: RunState) -> RunState:
+    """
+    Make a transition of a run's state; a run store makes it where a run is finished.
+
+    Raises:
+        IllegalTransitionError: The table does not have it.
+    """
+    if (state, target) not in RUN_TRANSITIONS:
+        allowed = tuple(to for come, to in sorted(RUN_TRANSITIONS, key=str) if come is state)
+        raise IllegalTransitionError("RunState", state, target, allowed)
+    return target
 
 
 class Lifecycle:

@@ -134,6 +134,7 @@ async def publish(run: Run, record: RunRecord) -> RunRecord:
     outcome = record.release_outcome
     if delivered or outcome is ReleaseOutcome.CANCELLED:
         await _send(run, _done(record))
+    run.note_late_signals()
     return evolve(
         record,
         events=tuple(run.stream.accepted),

@@ -36,7 +36,14 @@ from harness._states import (
     UsageKind,
     ViolationKind,
 )
-from harness._tables import LEGAL_EVIDENCE, LEGAL_RELEASES, LEGAL_RELEASES_UNSAVED, REQUEST_STATUS
+from harness._tables import (
+    CAUSE_STATES,
+    LEGAL_EVIDENCE,
+    LEGAL_RELEASES,
+    LEGAL_RELEASES_UNSAVED,
+    REQUEST_STATUS,
+    SAFE_CAUSES,
+)
 from harness._values import DiagnosisDraft, Fact, Request, ToolCall
 from harness.errors import IllegalCombinationError, InvalidArgumentError
 
@@ -602,7 +609,7 @@ class StreamEvent:
     """
 
     kind: EventKind
-    data: FrozenDict = FrozenDict()
+    data: FrozenDict = field(default=FrozenDict(), converter=FrozenDict.of)
 
 
 def _utc(_record: object, attribute: Attribute[Any], value: datetime | None) -> None:
@@ -683,16 +690,16 @@ class RunRecord:
             self._check_ended()
 
     def _check_running(self) -> None:
-        if self.release_outcome is not None or self.stop_cause is not None:
-            raise IllegalCombinationError(
-                "RunState x ReleaseOutcome",
-                (self.run_state, self.release_outcome or self.stop_cause),
-                ((RunState.RUNNING, None),),
-            )
+        for found in (self.release_outcome, self.stop_cause, self.fallback_type):
+            if found is not None:
+                raise IllegalCombinationError(
+                    "RunState x ReleaseOutcome", (self.run_state, found), ((RunState.RUNNING, None),)
+                )
 
     def _check_ended(self) -> None:
         if self.stop_cause is None:
             raise InvalidArgumentError("stop_cause", None, "the cause of an ended run")
+        self._check_cause(self.stop_cause)
         legal = LEGAL_RELEASES if self.record_saved else LEGAL_RELEASES | LEGAL_RELEASES_UNSAVED
         if (self.run_state, self.release_outcome) not in legal:
             raise IllegalCombinationError(
@@ -705,6 +712,17 @@ class RunRecord:
         ):
             raise InvalidArgumentError(
                 "fallback_type", self.fallback_type, "a type exactly with a FALLBACK"
+            )
+
+    def _check_cause(self, cause: StopCause) -> None:
+        state = CAUSE_STATES[cause]
+        # a safe ending with nothing to release is a failed run (section 4)
+        legal = {state, RunState.FAILED} if cause in SAFE_CAUSES else {state}
+        if self.run_state not in legal:
+            raise IllegalCombinationError(
+                "RunState x StopCause",
+                (self.run_state, cause),
+                tuple((one, cause) for one in RunState if one in legal),
             )
 
     @property

@@ -228,6 +228,14 @@ class Run:
             self.interrupt = error
         self.life.stop(StopCause.INTERRUPTED, self.at)
 
+    def note_late_signals(self) -> None:
+        """
+        Trace the terminal signals that have lost since this was done last (section 3.1).
+        """
+        late = self.life.late
+        while late:
+            self.note(TraceCode.LATE_SIGNAL, cause=late.pop(0).cause)
+
     def next_number(self, component: Component) -> int:
         """
         Number a component's next attempt.

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from decimal import Decimal
+from math import inf
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from attrs import frozen
 
+from harness._budget import MONEY, judge_usage
 from harness._json import clean_text
 from harness._lifecycle import Lifecycle
-from harness._states import Component, FailureKind
+from harness._states import Component, FailureKind, UsageKind
 from harness._values import Usage
 from harness.errors import ProviderError
 
@@ -43,6 +46,8 @@ Classifier = Callable[[BaseException], "FailureKind | None"]
 Site = str
 
 _DETAIL: Final = 500
+#: Seconds; a wait of so many years is never made.
+_AGES: Final = 10**9
 
 
 @frozen
@@ -127,10 +132,11 @@ def classify(error: Exception, classifier: Classifier | None = None) -> Failure:
     retry_after: float | None = None
     usage: object = None
     if isinstance(error, ProviderError):
-        given: object = error.kind
+        # a host's subclass may have forgotten to call the constructor of its base
+        given: object = getattr(error, "kind", error.default_kind)
         kind = given if isinstance(given, FailureKind) else FailureKind.UNCLASSIFIED
-        retry_after = _seconds(error.retry_after)
-        usage = error.usage
+        retry_after = _seconds(getattr(error, "retry_after", None))
+        usage = getattr(error, "usage", None)
     else:
         kind = _mapped(error, classifier) or _builtin_kind(error)
     return Failure(kind, type(error).__name__, _text_of(error), retry_after, usage)
@@ -166,7 +172,8 @@ def _seconds(value: object) -> float | None:
     Accept a provider's wait; nonsense is no wait.
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
-        return float(value)
+        # no such number of seconds fits before any deadline
+        return float(value) if value < _AGES else inf
     return None
 
 
@@ -229,20 +236,16 @@ class Attempt:
 
 def _add(earlier: object, later: object) -> object:
     """
-    Add two reports; what cannot be added is kept as it is, to be judged invalid.
+    Add two reports; one that is unusable spoils the sum, one of nothing adds nothing.
     """
-    if type(earlier) is not Usage:
-        return earlier
-    if type(later) is not Usage:
-        return later
-    try:
-        return Usage(
-            (earlier.input_tokens or 0) + (later.input_tokens or 0),
-            (earlier.output_tokens or 0) + (later.output_tokens or 0),
-            (earlier.cost or 0) + (later.cost or 0),
-        )
-    except (TypeError, ArithmeticError):
-        return "unusable"
+    tokens, cost = 0, Decimal(0)
+    for usage in (earlier, later):
+        kind, its_tokens, its_cost = judge_usage(usage)
+        if kind is UsageKind.INVALID:
+            return usage
+        tokens += its_tokens
+        cost = MONEY.add(cost, its_cost)
+    return Usage(tokens, 0, cost)
 
 
 class Batch(Protocol[T_co]):

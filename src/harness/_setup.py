@@ -62,8 +62,8 @@ def build_setup(  # noqa: PLR0913  one parameter a port
         responder=look_up.optional("responder", responder, "reply"),
         repairer=look_up.optional("repairer", repairer, "repair"),
         guard=look_up.function("semantic_guard", semantic_guard, "judge"),
-        canonical_store=_store("canonical_store", canonical_store, _CANONICAL_METHODS),
-        run_store=_store("run_store", run_store, _RUN_METHODS),
+        canonical_store=look_up.store("canonical_store", canonical_store, _CANONICAL_METHODS),
+        run_store=look_up.store("run_store", run_store, _RUN_METHODS),
         limits=_instance("limits", limits, Limits),
         progress=member("progress", progress, ProgressMode),
         required_context=_names(required_context),
@@ -99,12 +99,6 @@ def _instance(name: str, value: object, kind: type[Any]) -> Any:
     if isinstance(value, kind):
         return value
     raise InvalidArgumentError(name, value, f"a {kind.__name__}")
-
-
-def _store(name: str, store: Any, methods: tuple[str, ...]) -> Any:
-    if has_methods(store, methods) and not isinstance(store, type):
-        return store
-    raise InvalidArgumentError(name, store, f"an object with {', '.join(methods)}")
 
 
 def _names(value: object) -> tuple[str, ...]:
@@ -166,6 +160,16 @@ class _Lookup:
         if not self._allow_async and any(map(_is_asynchronous, (inner, called))):
             raise AwaitableResultError(role)
 
+    def store(self, name: str, store: Any, methods: tuple[str, ...]) -> Any:
+        """
+        Accept a store that has these methods.
+        """
+        if not has_methods(store, methods) or isinstance(store, type):
+            raise InvalidArgumentError(name, store, f"an object with {', '.join(methods)}")
+        for method in methods:
+            self.check_plain(name, getattr(store, method))
+        return store
+
     def tools(self, tools: object) -> tuple[Mapping[str, ToolSpec], tuple[ToolInfo, ...]]:
         """
         Look up tools; a plain typed function becomes one.
@@ -198,6 +202,7 @@ class _Lookup:
         project = getattr(tool, "project", None)
         if project is not None and not callable(project):
             raise InvalidArgumentError(f"tool {name!r}.project", project, "a method, or None")
+        self.check_plain(f"tool {name!r}.project", project)
         spec = ToolSpec(name, parameters, _with_attempt(tool.execute), project)
         description = clean_text(_tool_text(tool, "description"))
         return spec, ToolInfo(name, description, parameters)

@@ -3,7 +3,8 @@ The order of the events, as a state machine of its own, and an encoder for serve
 
 1. ``METADATA -> STATUS* -> (CONTENT | FAILURE) -> DONE``; what the table lacks is refused.
 2. After ``DONE`` or a disconnect every event is refused.
-3. ``DONE`` alone, without content or failure, is for a cancelled run whose client is still there.
+3. ``DONE`` carries the outcome that the event before it stands for; alone, without content or
+   failure, it is for a cancelled run whose client is still there.
 
 See section 3.10.
 """
@@ -14,13 +15,10 @@ import json
 
 from harness._records import StreamEvent
 from harness._states import EventKind, ReleaseOutcome
-from harness._tables import STREAM_TRANSITIONS
-from harness.errors import StreamOrderError
+from harness._tables import DONE_OUTCOMES, STREAM_TRANSITIONS
+from harness.errors import InvalidArgumentError, StreamOrderError
 
 __all__ = ["EventStream", "encode_sse"]
-
-_PUBLISHED = frozenset({EventKind.CONTENT, EventKind.FAILURE})
-
 
 class EventStream:
     """
@@ -63,11 +61,14 @@ class EventStream:
         Raises:
             StreamOrderError: It is out of order, or the stream is closed; nothing changed.
         """
-        legal = not self._closed and (self._last, event.kind) in STREAM_TRANSITIONS
-        if legal and event.kind is EventKind.DONE and self._last not in _PUBLISHED:
-            legal = event.data.get("outcome") == ReleaseOutcome.CANCELLED.value
-        if not legal:
+        last = self._last
+        if self._closed or (last, event.kind) not in STREAM_TRANSITIONS:
             raise StreamOrderError(event.kind, self.allowed)
+        if event.kind is EventKind.DONE and last is not None:
+            outcomes = [outcome.value for outcome in ReleaseOutcome if outcome in DONE_OUTCOMES[last]]
+            if event.data.get("outcome") not in outcomes:
+                why = f"allowed outcomes after {last.name}: {' '.join(outcomes)}"
+                raise StreamOrderError(event.kind, self.allowed, why)
 
     def accept(self, event: StreamEvent) -> None:
         """
@@ -107,13 +108,12 @@ def encode_sse(event: StreamEvent, *, event_id: str | None = None) -> bytes:
         The frame, with its closing blank line.
 
     Raises:
-        ValueError: The id holds a line break or NUL.
+        InvalidArgumentError: The id is no text, or cannot be printed in one line.
     """
     lines = [f"event: {event.kind.value}"]
     if event_id is not None:
-        if not event_id.isprintable():
-            message = f"event_id is {event_id!r}; allowed: printable text without line breaks"
-            raise ValueError(message)
+        if not isinstance(event_id, str) or not event_id.isprintable():
+            raise InvalidArgumentError("event_id", event_id, "printable text without line breaks")
         lines.append(f"id: {event_id}")
     data = json.dumps(event.data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     lines.append(f"data: {data}")

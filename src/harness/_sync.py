@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from threading import Event
 from types import CoroutineType
 from typing import Any, Generic, TypeVar
@@ -75,13 +76,14 @@ class SeamClock:
     A run's time: seconds since it began, never backwards, whatever the host's clock does.
     """
 
-    __slots__ = ("_clock", "_last", "_monotonic", "_start")
+    __slots__ = ("_clock", "_last", "_monotonic", "_start", "_utc")
 
     def __init__(self, clock: Clock, start: float) -> None:
         self._clock = clock
         self._monotonic = clock.monotonic
         self._start = start
         self._last = 0.0
+        self._utc: datetime | None = None
 
     def now(self) -> float:
         """
@@ -95,9 +97,19 @@ class SeamClock:
 
     def utc(self) -> datetime:
         """
-        Wall-clock time, UTC.
+        Wall-clock time, UTC; the last good one, where the host's clock has broken since.
+
+        Raises:
+            InvalidArgumentError: It never gave a time in UTC.
         """
-        return self._clock.utc()
+        # a wall clock that breaks must not keep a run from its ending
+        with suppress(Exception):
+            now = self._clock.utc()
+            if now.utcoffset() == timedelta(0):
+                self._utc = now
+        if self._utc is None:
+            raise InvalidArgumentError("clock.utc()", None, "a timezone-aware time in UTC")
+        return self._utc
 
 
 class SyncSeam(SeamClock):
@@ -127,16 +139,30 @@ class SyncSeam(SeamClock):
         try:
             value = function(*arguments)
         except Exception as error:  # noqa: BLE001  classified, once, here
-            return Failed(self.now(), classify(error, self._classifier), error=error)
+            return Failed(self._instant(), classify(error, self._classifier), error=error)
         except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
-            return Failed(self.now(), interrupt=interrupt)
-        if hasattr(value, "__await__"):
-            return Failed(self.now(), _refused_awaitable(value, function))
-        # now(), without the call: this line runs five times a step
-        at = self._monotonic() - self._start
-        if at > self._last:
-            self._last = at
+            return Failed(self._instant(), interrupt=interrupt)
+        # asked of the type, as the language does: a proxy's own __getattr__ may raise
+        if hasattr(type(value), "__await__"):
+            return Failed(self._instant(), _refused_awaitable(value, function))
+        # _instant(), without the call: this line runs five times a step
+        try:
+            at = self._monotonic() - self._start
+            if at > self._last:
+                self._last = at
+        except Exception:  # noqa: BLE001, S110  as in _instant
+            pass
         return Answer(value, self._last)
+
+    def _instant(self) -> float:
+        """
+        The instant at which a call returned, known or not: its answer is not lost with a clock.
+
+        The next active check reads the clock again, and a broken one ends the run there.
+        """
+        with suppress(Exception):
+            return self.now()
+        return self._last
 
     async def wait(self, seconds: float, life: Lifecycle) -> None:
         """
@@ -194,11 +220,9 @@ class HarnessBase:
     What both drivers have in common: the checked setup, and how a run is prepared.
     """
 
-    __slots__ = ("_background", "_classifier", "_clock", "_ids", "_setup")
+    __slots__ = ("_classifier", "_clock", "_ids", "_setup")
 
     _allow_async = False
-    #: How many tools of a batch run at the same time where nothing is said.
-    _parallel_tools = 1
 
     def __init__(  # noqa: PLR0913  one parameter a port
         self,
@@ -220,7 +244,7 @@ class HarnessBase:
         backoff: Backoff | None = None,
         clock: Clock | None = None,
         ids: IdSource | None = None,
-        max_parallel_tools: int | None = None,
+        max_parallel_tools: int = 1,
     ) -> None:
         if semantic_guard is None:
             semantic_guard = _lexical_guard()
@@ -239,9 +263,7 @@ class HarnessBase:
             policy=ReleasePolicy() if policy is None else policy,
             on_disconnect=on_disconnect,
             backoff=backoff,
-            max_parallel_tools=(
-                self._parallel_tools if max_parallel_tools is None else max_parallel_tools
-            ),
+            max_parallel_tools=max_parallel_tools,
             allow_async=self._allow_async,
         )
         self._classifier = _function("classifier", classifier)
@@ -249,8 +271,6 @@ class HarnessBase:
         if clock is not None and not has_methods(clock, ("monotonic", "utc", "wait")):
             raise InvalidArgumentError("clock", clock, "an object with monotonic, utc and wait")
         self._clock: Clock = SystemClock() if clock is None else clock
-        #: Runs that go on although their caller left, held so that nobody collects them.
-        self._background: set[object] = set()
 
     @property
     def limits(self) -> Limits:
@@ -428,8 +448,11 @@ class listening:  # noqa: N801  reads as a context
         self._run = run
 
     def _cancelled(self, reason: str) -> bool:
-        run = self._run
-        return run.life.stop(StopCause.CANCELLED_BY_CALLER, run.seam.now(), reason)
+        run, at = self._run, self._run.at
+        # a clock that is broken in one run must not keep the token from the others
+        with suppress(Exception):
+            at = run.seam.now()
+        return run.life.stop(StopCause.CANCELLED_BY_CALLER, at, reason)
 
     def __enter__(self) -> None:
         if self._token is not None:

@@ -33,6 +33,7 @@ __all__ = [
     "CANCEL_CAUSES",
     "CAUSE_STATES",
     "COLLECTION_TRANSITIONS",
+    "DONE_OUTCOMES",
     "INVOCATION_TRANSITIONS",
     "LEGAL_EVIDENCE",
     "LEGAL_RELEASES",
@@ -362,6 +363,16 @@ OUTCOME_CONTENT: Final = MappingProxyType(
         ReleaseOutcome.FALLBACK: frozenset({PublicKind.FALLBACK}),
         ReleaseOutcome.FAILED: frozenset({PublicKind.FAILURE}),
         ReleaseOutcome.CANCELLED: frozenset({PublicKind.NONE}),
+    }
+)
+
+# Section 3.10: the outcomes that DONE may carry, by the event before it.
+DONE_OUTCOMES: Final = MappingProxyType(
+    {
+        EventKind.CONTENT: frozenset({ReleaseOutcome.SUCCESS, ReleaseOutcome.FALLBACK}),
+        EventKind.FAILURE: frozenset({ReleaseOutcome.FAILED}),
+        EventKind.METADATA: frozenset({ReleaseOutcome.CANCELLED}),
+        EventKind.STATUS: frozenset({ReleaseOutcome.CANCELLED}),
     }
 )
 

@@ -24,12 +24,21 @@ _KIND_OF_TYPE: Final = MappingProxyType(
 )
 
 
-def _kinds(value: Iterable[str]) -> tuple[str, ...]:
+def _kinds(value: object) -> tuple[str, ...]:
+    allowed = f"at least one of {', '.join(KINDS)}, as a tuple"
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidArgumentError("kinds", value, allowed)
     kinds = tuple(value)
-    for kind in kinds:
+    for kind in kinds or (None,):
         if kind not in KINDS:
-            raise InvalidArgumentError("kinds", kind, ", ".join(KINDS))
+            raise InvalidArgumentError("kinds", kind, allowed)
     return kinds
+
+
+def _choices(value: object) -> tuple[Any, ...]:
+    if isinstance(value, (list, tuple)):
+        return tuple(value)
+    raise InvalidArgumentError("choices", value, "a tuple of values")
 
 
 @frozen
@@ -44,12 +53,12 @@ class Parameter:
         choices: The only values it accepts; empty accepts every value of its kinds.
 
     Raises:
-        InvalidArgumentError: A kind is unknown.
+        InvalidArgumentError: A kind is unknown, or there is none.
     """
 
     kinds: tuple[str, ...] = field(converter=_kinds)
     required: bool = True
-    choices: tuple[Any, ...] = ()
+    choices: tuple[Any, ...] = field(default=(), converter=_choices)
 
     def refuses(self, value: object) -> str | None:
         """
@@ -217,7 +226,7 @@ def _declared(
     hints = _hints(function)
     parameters: dict[str, Parameter] = {}
     attempt_name: str | None = None
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name, parameter in _signature(function).parameters.items():
         where = f"{getattr(function, '__name__', function)}({name})"
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise InvalidArgumentError(where, str(parameter), "a parameter that can be named")
@@ -227,6 +236,14 @@ def _declared(
         required = parameter.default is inspect.Parameter.empty
         parameters[name] = _parameter(hints.get(name), where, required=required)
     return MappingProxyType(parameters), attempt_name
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except ValueError as error:
+        where = getattr(function, "__name__", "function")
+        raise InvalidArgumentError(where, str(error), "parameters that can be read") from error
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
@@ -241,20 +258,31 @@ def _parameter(hint: object, where: str, *, required: bool) -> Parameter:
     """
     Turn one annotation into a parameter.
     """
-    origin = typing.get_origin(hint)
-    if origin is Literal:
-        choices = typing.get_args(hint)
+    union = typing.get_origin(hint) in (Union, types.UnionType)
+    parts = typing.get_args(hint) if union else (hint,)
+    choices = _literal_choices(parts)
+    if choices:
         kinds = tuple(dict.fromkeys(_kind(choice) for choice in choices))
-        return Parameter(kinds, required=required, choices=choices)
-    kinds = tuple(
-        kind
-        for part in (typing.get_args(hint) if origin in (Union, types.UnionType) else (hint,))
-        for kind in _kind_of_hint(part)
-    )
-    if not kinds:
-        allowed = "str, int, float, bool, list, dict, Literal, None, a union of them, or Any"
+        if set(kinds) <= set(KINDS):
+            return Parameter(kinds, required=required, choices=choices)
+    of_parts = [_kind_of_hint(part) for part in parts]
+    if not all(of_parts):
+        allowed = "str, int, float, bool, list, dict, None, a union of them, Literal, or Any"
         raise InvalidArgumentError(where, hint, allowed)
+    kinds = tuple(dict.fromkeys(kind for of_part in of_parts for kind in of_part))
     return Parameter(kinds, required=required)
+
+
+def _literal_choices(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """
+    Give the choices of a ``Literal``, alone or beside ``None``; empty where it is anything else.
+    """
+    literals = [part for part in parts if typing.get_origin(part) is Literal]
+    others = [part for part in parts if part not in literals]
+    if not literals or any(part is not type(None) for part in others):
+        return ()
+    choices = [choice for part in literals for choice in typing.get_args(part)]
+    return (*choices, None) if others else tuple(choices)
 
 
 def _kind_of_hint(hint: object) -> tuple[str, ...]:

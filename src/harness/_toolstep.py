@@ -8,8 +8,9 @@ One tool call up to its facts: execute -> check size -> project (section 3.5).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from itertools import islice
+from types import NoneType
 from typing import Any, Final
 
 from harness._json import NotJsonError, clean_text, measure
@@ -53,6 +54,10 @@ class ToolOutcome:
         self.detail = detail
 
 
+#: What most tools return, and what needs no further look.
+_PLAIN: Final = frozenset({str, list, tuple, Fact, NoneType, dict})
+
+
 class _TooLarge(Exception):  # noqa: N818  a signal inside this module
     """
     An iterator gave more than the hard limit.
@@ -74,11 +79,13 @@ async def run_tool(run: Run, spec: ToolSpec, call: ToolCall, attempt: Attempt) -
     """
     limits = run.setup.limits
     answer = await run.seam.call(_TOOL, spec.execute, call, attempt)
-    if hasattr(answer.value, "__next__"):
+    kind = type(answer.value)
+    if kind not in _PLAIN:
         # a generator's body is the tool's own work: what it raises is a tool error
-        answer = await run.seam.call(_TOOL, _collect, answer.value, limits.result_bytes)
-    elif hasattr(answer.value, "__anext__"):
-        answer = await run.seam.call(_TOOL, _collect_async, answer.value, limits.result_bytes)
+        if hasattr(kind, "__next__") or (spec.project is None and _is_collection(kind)):
+            answer = await run.seam.call(_TOOL, _collect, answer.value, limits.result_bytes)
+        elif hasattr(kind, "__anext__"):
+            answer = await run.seam.call(_TOOL, _collect_async, answer.value, limits.result_bytes)
     if not answer.is_ok:
         return _failed(answer)
     if run.life.stopped is not None or answer.ended >= run.life.expires:
@@ -87,6 +94,8 @@ async def run_tool(run: Run, spec: ToolSpec, call: ToolCall, attempt: Attempt) -
         size = _size(answer.value, limits.result_bytes)
     except NotJsonError as error:
         return _unusable(answer, str(error))
+    except Exception as error:  # noqa: BLE001  a host's list or mapping runs code of the host
+        return _unusable(answer, f"measuring it raised {type(error).__name__}")
     if limits.result_bytes is not None and size > limits.result_bytes:
         return ToolOutcome(answer, code=InvocationCode.RESULT_TOO_LARGE)
     if spec.project is not None:
@@ -94,11 +103,20 @@ async def run_tool(run: Run, spec: ToolSpec, call: ToolCall, attempt: Attempt) -
     return _bound(answer, _own_items(answer.value), limits)
 
 
+def _is_collection(kind: type[Any]) -> bool:
+    """
+    Whether a value's type is an iterable of items in a fixed order, beside lists and iterators.
+    """
+    return hasattr(kind, "__iter__") and not issubclass(
+        kind, (str, bytes, bytearray, list, tuple, set, frozenset, Mapping)
+    )
+
+
 def _failed(answer: Answer) -> ToolOutcome:
     failure = answer.failure
     if failure is None:
         return ToolOutcome(answer)
-    if failure.error == _TooLarge.__name__:
+    if isinstance(answer.error, _TooLarge):
         return ToolOutcome(Answer(None, answer.ended), code=InvocationCode.RESULT_TOO_LARGE)
     return ToolOutcome(answer, code=InvocationCode[failure.kind.name])
 
@@ -112,10 +130,12 @@ async def _projected(run: Run, project: Callable[..., Any], answer: Answer) -> T
     Let the tool's own projector turn a measured result into facts.
     """
     projection = await run.seam.call(_PROJECT, project, answer.value)
-    if hasattr(projection.value, "__next__"):
-        projection = await run.seam.call(_PROJECT, _take, projection.value)
-    elif hasattr(projection.value, "__anext__"):
-        projection = await run.seam.call(_PROJECT, _take_async, projection.value)
+    kind = type(projection.value)
+    if kind not in _PLAIN:
+        if hasattr(kind, "__next__") or _is_collection(kind):
+            projection = await run.seam.call(_PROJECT, _take, projection.value)
+        elif hasattr(kind, "__anext__"):
+            projection = await run.seam.call(_PROJECT, _take_async, projection.value)
     if projection.interrupt is not None:
         return ToolOutcome(projection)
     answer = Answer(answer.value, projection.ended)
@@ -133,14 +153,17 @@ def _bound(
     """
     if items is None:
         return _unusable(answer, f"{type(answer.value).__name__} needs the tool's own projector")
-    bounded = bound_facts(items, limits)
+    try:
+        bounded = bound_facts(items, limits)
+    except Exception as error:  # noqa: BLE001  a host's list runs code of the host
+        return _unusable(answer, f"reading it raised {type(error).__name__}")
     if bounded is None:
         return _unusable(answer, "a fact is no text and no Fact")
     facts, byte_count, cut = bounded
     return ToolOutcome(answer, facts, byte_count, None, cut)
 
 
-def _take(items: Iterator[Any]) -> list[Any]:
+def _take(items: Iterable[Any]) -> list[Any]:
     """
     Take what a projector's iterator gives, bounded in number.
     """
@@ -173,7 +196,7 @@ def _own_items(raw: object) -> list[Any] | tuple[Any, ...] | None:
     return raw if isinstance(raw, (list, tuple)) else None
 
 
-def _collect(items: Iterator[Any], limit: int | None) -> list[Any]:
+def _collect(items: Iterable[Any], limit: int | None) -> list[Any]:
     """
     Take an iterator's items until they exceed the hard limit.
     """
@@ -229,7 +252,8 @@ def _size(raw: object, limit: int | None) -> int:
         return measure(raw.text, limit)
     if not isinstance(raw, (list, tuple)) or not any(isinstance(item, Fact) for item in raw):
         return measure(raw, limit)
-    total = 2
+    # each item with the comma or bracket behind it
+    total = 1
     for item in raw:
         text = item.text if isinstance(item, Fact) else item
         # one item at a time: no copy of the list is made
@@ -288,7 +312,8 @@ def _bounded(item: str | Fact, limit: int | None) -> tuple[Fact | None, int, int
     text = clean_text(given)
     if not text or text.isspace():
         return None, 0, 0, False
-    repaired = text is not given
+    # a subclass of text is copied too, and that is no repair
+    repaired = text is not given and text != given
     kept = size = len(text) if text.isascii() else len(text.encode())
     if limit is not None and size > limit:
         text = text.encode()[:limit].decode("utf-8", "ignore")
@@ -296,7 +321,8 @@ def _bounded(item: str | Fact, limit: int | None) -> tuple[Fact | None, int, int
             return None, 0, size, repaired
         kept = len(text.encode())
     if source:
-        clean_source = clean_text(source[:_SOURCE_CHARACTERS])
+        source = source[:_SOURCE_CHARACTERS]
+        clean_source = clean_text(source)
         repaired = repaired or clean_source != source
         source = clean_source
     if type(item) is Fact and text is given and source == item.source:

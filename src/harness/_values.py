@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import Attribute, field, frozen
 
 from harness._json import FrozenDict, NotJsonError, clean_text, freeze
 from harness._states import Intent, Progress
@@ -92,6 +92,11 @@ class Fact:
             raise MalformedOutputError("Fact.source", self.source, "text")
 
 
+def _is_text(_record: object, attribute: Attribute[Any], value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidArgumentError(f"PreviousTurn.{attribute.name}", value, "text")
+
+
 @frozen
 class PreviousTurn:
     """
@@ -103,11 +108,14 @@ class PreviousTurn:
         run_id: The run that published it.
         question: What was asked.
         report: The published text.
+
+    Raises:
+        InvalidArgumentError: One of them is no text.
     """
 
-    run_id: str
-    question: str
-    report: str
+    run_id: str = field(validator=_is_text)
+    question: str = field(validator=_is_text)
+    report: str = field(validator=_is_text)
 
 
 def _question(value: object) -> str:
@@ -484,6 +492,10 @@ def _statement(value: object) -> ProgressStatement | None:
     raise MalformedOutputError("AgentTurn.progress", value, "a ProgressStatement, or None")
 
 
+def _remark(value: object) -> str:
+    return _text(value, "AgentTurn.remark")
+
+
 @frozen
 class AgentTurn:
     """
@@ -506,7 +518,7 @@ class AgentTurn:
     draft: DiagnosisDraft | None = field(default=None, converter=_draft)
     progress: ProgressStatement | None = field(default=None, converter=_statement)
     usage: Any = field(default=None, kw_only=True)
-    remark: str = field(default="", kw_only=True)
+    remark: str = field(default="", kw_only=True, converter=_remark)
 
 
 @frozen(kw_only=True)

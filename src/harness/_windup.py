@@ -67,8 +67,7 @@ async def wind_up(run: Run) -> RunRecord:
 
 def _note_end(run: Run, cause: StopCause) -> None:
     life = run.life
-    for late in life.late:
-        run.note(TraceCode.LATE_SIGNAL, cause=late.cause.name)
+    run.note_late_signals()
     if cause is not StopCause.DEADLINE_EXCEEDED and life.is_expired(run.at):
         run.note(TraceCode.LATE_SIGNAL, cause=StopCause.DEADLINE_EXCEEDED.name)
     run.note(TraceCode.RUN_ENDED, cause=cause.name)

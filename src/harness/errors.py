@@ -291,14 +291,18 @@ class StreamOrderError(HarnessError):
     Attributes:
         kind: The event that was refused.
         allowed: The kinds that are accepted now; empty after the end.
+        why: What is wrong with the event itself, where its kind is accepted.
     """
 
-    def __init__(self, kind: EventKind, allowed: tuple[EventKind, ...]) -> None:
-        super().__init__(kind, allowed)
+    def __init__(self, kind: EventKind, allowed: tuple[EventKind, ...], why: str = "") -> None:
+        super().__init__(kind, allowed, why)
         self.kind = kind
         self.allowed = allowed
+        self.why = why
 
     def __str__(self) -> str:
+        if self.why:
+            return f"{self.kind.name} is refused here; {self.why}"
         return f"{self.kind.name} is refused here; allowed: {_names(self.allowed)}"
 
 

@@ -23,7 +23,7 @@ from harness import (
     Violation,
     ViolationKind,
 )
-from harness._evidence import check_evidence, cited_ids, cited_sources, draft_size, semantic_case
+from harness._evidence import check_evidence, cited_ids, cited_sources, is_too_large, semantic_case
 from tests.core.doubles import evidence
 
 FOUND = evidence(Fact("pool size 5 reached", "a.log:7"), Fact("37 waiters", "a.log:9"), number=1)
@@ -199,17 +199,30 @@ def _encoded(draft: DiagnosisDraft) -> bytes:
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-@pytest.mark.parametrize(
-    "draft",
-    [PASSED, DiagnosisDraft(None), DiagnosisDraft("ü", missing_context=("tenant", "日本"))]
-    + [_draft(Citation("x", 7, "say \"so\"\n"))],
+_TEXT = st.text(st.characters(codec="utf-8"), max_size=6)
+_CITATIONS = st.lists(
+    st.builds(Citation, _TEXT, st.none() | st.integers(-9, 99), st.none() | _TEXT), max_size=3
 )
+_CLAIMS = st.lists(st.builds(Claim, _TEXT.map("a{}".format), _CITATIONS), max_size=3)
+_DRAFTS = st.builds(
+    DiagnosisDraft, st.none() | _TEXT, _CITATIONS, _CLAIMS, st.lists(_TEXT), st.lists(_TEXT)
+)
+
+
+@given(_DRAFTS)
 def test_a_draft_is_measured_in_bytes(draft: DiagnosisDraft) -> None:
-    """A draft's size is that of its JSON encoding in UTF-8, exactly up to the limit."""
+    """A draft is too large once its JSON encoding in UTF-8 exceeds the limit by one byte."""
     size = len(_encoded(draft))
-    assert draft_size(draft, size) == size
-    assert draft_size(draft, size + 100) == size
-    assert draft_size(draft, size - 1) > size - 1
+    assert not is_too_large(draft, size)
+    assert is_too_large(draft, size - 1)
+    assert not is_too_large(draft, None)
+
+
+def test_a_draft_far_below_the_limit() -> None:
+    """A draft of nothing but escapes is still measured exactly."""
+    draft = DiagnosisDraft("\x01" * 1000, [Citation("\x02", 10**18, "\x03")] * 3)
+    size = len(_encoded(draft))
+    assert (is_too_large(draft, size), is_too_large(draft, size - 1)) == (False, True)
 
 
 def test_records_are_read_by_id() -> None:

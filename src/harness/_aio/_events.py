@@ -1,4 +1,4 @@
-"""A run's events as an asynchronous iterator whose consumer may leave at any time (section 3.10)."""
+"""A run's events as an asynchronous iterator whose consumer may leave at any time (3.10)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from harness._records import RunRecord, StreamEvent
 from harness._result import RunResult
@@ -69,20 +69,30 @@ class Channel:
         self._run = run
         self._abort = abort
 
-    async def carry(self, work: Coroutine[Any, Any, Ending]) -> None:
+    async def carry(self, drive: Callable[[], Coroutine[Any, Any, Ending]]) -> None:
         """
-        Await the run, and hand its ending over to the consumer.
+        Drive the run, and hand its ending over to the consumer.
         """
         error: BaseException | None = None
         try:
-            self.record, error = await work
+            self.record, error = await drive()
         except Exception as refused:  # noqa: BLE001  raised again where the consumer iterates
             error = refused
+        self._end(error)
+        if self.gone and error is not None and not isinstance(error, Exception):
+            raise error
+
+    def never_driven(self, task: asyncio.Task[None]) -> None:
+        """
+        Take note that the run's task was cancelled before its first step.
+        """
+        if not self.is_over and task.cancelled():
+            self._end(asyncio.CancelledError())
+
+    def _end(self, error: BaseException | None) -> None:
         self.is_over = True
         self._error = error
         self._wake()
-        if self.gone and error is not None and not isinstance(error, Exception):
-            raise error
 
     def send(self, event: StreamEvent) -> Awaitable[None] | None:
         """
@@ -105,21 +115,31 @@ class Channel:
         Raises:
             StopAsyncIteration: There is none any more.
         """
-        while not self._events:
+        while True:
+            while self._events:
+                event, taken = self._events.popleft()
+                if taken is None:
+                    return event
+                # else the run was interrupted while it offered the event, and gave it up
+                if not taken.done():
+                    taken.set_result(None)
+                    return event
             if self.gone or self.is_over:
                 error, self._error = self._error, None
                 raise error or StopAsyncIteration
-            if self._reader is not None:
-                raise RuntimeError("the events of a run have one reader at a time")
-            self._reader = self._loop.create_future()
-            try:
-                await self._reader
-            finally:
-                self._reader = None
-        event, taken = self._events.popleft()
-        if taken is not None and not taken.done():
-            taken.set_result(None)
-        return event
+            await self._offered()
+
+    async def _offered(self) -> None:
+        """
+        Wait for an event, or for the end.
+        """
+        if self._reader is not None:
+            raise RuntimeError("the events of a run have one reader at a time")
+        self._reader = self._loop.create_future()
+        try:
+            await self._reader
+        finally:
+            self._reader = None
 
     def leave(self) -> None:
         """
@@ -182,7 +202,7 @@ class RunEvents(AsyncIterator[StreamEvent]):
         record = self._channel.record
         return None if record is None else RunResult(record)
 
-    def __aiter__(self) -> RunEvents:
+    def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> StreamEvent:
@@ -196,7 +216,7 @@ class RunEvents(AsyncIterator[StreamEvent]):
         if self._channel.is_over or not self._channel.goes_on:
             await asyncio.wait((self._task,))
 
-    async def __aenter__(self) -> RunEvents:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(

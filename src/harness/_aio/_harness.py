@@ -3,19 +3,47 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, cast
 
 from harness._aio._events import Channel, RunEvents
+from harness._aio._ports import (
+    AnyAgent,
+    AnyCanonicalStore,
+    AnyEventSink,
+    AnyRepairer,
+    AnyResponder,
+    AnyRouter,
+    AnyRunStore,
+    AnySemanticGuard,
+)
 from harness._aio._seam import AsyncSeam
 from harness._budget import Budget
 from harness._cancel import CancelToken
 from harness._flow import run_flow
+from harness._limits import Limits
 from harness._records import RunRecord
+from harness._release import ReleasePolicy
 from harness._result import RunResult
-from harness._run import Run
+from harness._run import Backoff, Run
+from harness._seam import Classifier
+from harness._states import OnDisconnect, ProgressMode
 from harness._sync import HarnessBase, listening, to_request
 from harness._values import PreviousTurn, Request
-from harness.ports import EventSink
+from harness.ports import (
+    CanonicalStore,
+    Clock,
+    DiagnosisAgent,
+    EventSink,
+    EvidenceRepairer,
+    IdSource,
+    Responder,
+    Router,
+    RunStore,
+    SemanticGuard,
+    Tool,
+)
 
 __all__ = ["AsyncHarness"]
 
@@ -52,10 +80,54 @@ class AsyncHarness(HarnessBase):
         InvalidArgumentError: An argument is something else; names it and what is allowed.
     """
 
-    __slots__ = ()
+    __slots__ = ("_background",)
 
     _allow_async = True
-    _parallel_tools = 8
+
+    def __init__(  # noqa: PLR0913  one parameter a port
+        self,
+        agent: AnyAgent | Callable[..., Any],
+        tools: Iterable[Tool | Callable[..., Any]] = (),
+        *,
+        router: AnyRouter | Callable[..., Any] | None = None,
+        responder: AnyResponder | Callable[..., Any] | None = None,
+        repairer: AnyRepairer | Callable[..., Any] | None = None,
+        semantic_guard: AnySemanticGuard | Callable[..., Any] | None = None,
+        canonical_store: AnyCanonicalStore | None = None,
+        run_store: AnyRunStore | None = None,
+        limits: Limits | None = None,
+        progress: ProgressMode | str = ProgressMode.REPORTED,
+        required_context: Iterable[str] = (),
+        policy: ReleasePolicy | None = None,
+        on_disconnect: OnDisconnect | str = OnDisconnect.CANCEL,
+        classifier: Classifier | None = None,
+        backoff: Backoff | None = None,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+        max_parallel_tools: int = 8,
+    ) -> None:
+        super().__init__(
+            cast("DiagnosisAgent", agent),
+            tools,
+            router=cast("Router | None", router),
+            responder=cast("Responder | None", responder),
+            repairer=cast("EvidenceRepairer | None", repairer),
+            semantic_guard=cast("SemanticGuard | None", semantic_guard),
+            canonical_store=cast("CanonicalStore | None", canonical_store),
+            run_store=cast("RunStore | None", run_store),
+            limits=limits,
+            progress=progress,
+            required_context=required_context,
+            policy=policy,
+            on_disconnect=on_disconnect,
+            classifier=classifier,
+            backoff=backoff,
+            clock=clock,
+            ids=ids,
+            max_parallel_tools=max_parallel_tools,
+        )
+        #: The streamed runs under way, held so that nobody collects one whose consumer left.
+        self._background: set[asyncio.Task[None]] = set()
 
     async def run(  # noqa: PLR0913  what one run may be given
         self,
@@ -67,7 +139,7 @@ class AsyncHarness(HarnessBase):
         run_id: str | None = None,
         cancel: CancelToken | None = None,
         deadline: float | None = None,
-        client: EventSink | None = None,
+        client: AnyEventSink | None = None,
         budget: Budget | None = None,
     ) -> RunResult:
         """
@@ -139,8 +211,9 @@ class AsyncHarness(HarnessBase):
         channel = Channel(asyncio.get_running_loop())
         run, seam = self._begin(request, run_id, deadline, channel, budget)
         channel.attach(run, seam.abort_soon)
-        work = channel.carry(self._drive(run, seam, _listening(cancel, run, seam)))
-        task = asyncio.get_running_loop().create_task(work)
+        drive = partial(self._drive, run, seam, _listening(cancel, run, seam))
+        task = asyncio.get_running_loop().create_task(channel.carry(drive))
+        task.add_done_callback(channel.never_driven)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
         return RunEvents(channel, task)
@@ -152,7 +225,7 @@ class AsyncHarness(HarnessBase):
         run_id: str | None = None,
         cancel: CancelToken | None = None,
         deadline: float | None = None,
-        client: EventSink | None = None,
+        client: AnyEventSink | None = None,
         budget: Budget | None = None,
     ) -> tuple[RunRecord, BaseException | None]:
         """
@@ -166,7 +239,7 @@ class AsyncHarness(HarnessBase):
         request: Request,
         run_id: str | None,
         deadline: float | None,
-        client: EventSink | None,
+        client: AnyEventSink | None,
         budget: Budget | None,
     ) -> tuple[Run, AsyncSeam]:
         """
@@ -174,7 +247,8 @@ class AsyncHarness(HarnessBase):
         """
         loop = asyncio.get_running_loop()
         seam = AsyncSeam(self._clock, self._ids, self._classifier, loop)
-        run = seam.run = self._prepare(seam, request, run_id, deadline, client, budget)
+        sink = cast("EventSink | None", client)
+        run = seam.run = self._prepare(seam, request, run_id, deadline, sink, budget)
         return run, seam
 
     async def _drive(

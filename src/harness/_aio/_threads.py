@@ -37,7 +37,7 @@ _END: Final = object()
 
 def in_threads(host: T) -> T:
     """
-    Have an :class:`AsyncHarness` call a plain host object in threads of the loop's default executor.
+    Have an :class:`AsyncHarness` call a plain host object in the loop's default executor.
 
     For what blocks: a database driver, an HTTP client without ``async``. Everything else of the
     object stays as it is. A thread cannot be aborted: where the run ends first, the call finishes
@@ -50,12 +50,13 @@ def in_threads(host: T) -> T:
         The same to a harness, with asynchronous methods.
 
     Raises:
-        InvalidArgumentError: It is a class, or nothing that a harness could call.
+        InvalidArgumentError: It is a class, asynchronous, or nothing that a harness could call.
     """
-    if inspect.isroutine(host):
+    if inspect.isroutine(host) and not inspect.iscoroutinefunction(host):
         pushed: Any = _pushed(host)
         return pushed  # type: ignore[no-any-return]  it stands in for what it was given
-    if isinstance(host, type) or not (callable(host) or _METHODS.intersection(dir(host))):
+    usable = callable(host) or _METHODS.intersection(dir(host))
+    if isinstance(host, type) or inspect.isroutine(host) or not usable:
         raise InvalidArgumentError("host", host, "a plain function, or an object with port methods")
     proxy: Any = _InThreads(host)
     return proxy  # type: ignore[no-any-return]  likewise
@@ -68,6 +69,8 @@ class _InThreads:
 
     def __init__(self, host: Any) -> None:
         self._host = host
+        # whoever asks for the signature gets the host's
+        self.__wrapped__ = host
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._host, name)

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from functools import wraps
 from types import FrameType
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from harness._cancel import CancelToken
 
@@ -38,7 +38,7 @@ class Interrupt:
         self._inside = False
         self._before: Any = None
 
-    def __enter__(self) -> Interrupt:
+    def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGINT, self._take)
         return self

@@ -19,8 +19,7 @@ from typing import Any, Final, TextIO, cast
 __all__ = ["SafeStream", "escape", "one_line", "safe_streams", "silence"]
 
 _UNSAFE: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"
-    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
 _WIDTH: Final = 80
 
@@ -59,6 +58,16 @@ class SafeStream:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+
+    @classmethod
+    def of(cls, stream: TextIO) -> SafeStream:
+        """
+        Make a stream safe that may be so already.
+
+        Args:
+            stream: Any text stream.
+        """
+        return stream if isinstance(stream, cls) else cls(stream)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -11,7 +11,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from harness._json import freeze
 from harness._tools import Parameter, check_arguments
 from harness._values import ToolCall
 from harness.errors import InvalidArgumentError
@@ -127,7 +126,7 @@ class LogTool:
             The call.
         """
         scope = describe_scope(arguments, tuple(self.files))
-        return ToolCall(self.name, scope, freeze(arguments))
+        return ToolCall(self.name, scope, arguments)
 
     def _query(self, arguments: Mapping[str, Any]) -> Query:
         pattern = arguments.get("pattern")

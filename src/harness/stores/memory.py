@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import evolve
 
+from harness._lifecycle import next_run_state
 from harness._records import CanonicalRecord, RunRecord
 from harness._states import RunState
 from harness.errors import InvalidArgumentError, RunExistsError, StoreError
@@ -76,6 +77,13 @@ class MemoryCanonicalStore:
                 del self._records[invocation_id]
             return len(gone)
 
+    def clear(self) -> None:
+        """
+        Forget everything.
+        """
+        with self._lock:
+            self._records.clear()
+
     def __len__(self) -> int:
         return len(self._records)
 
@@ -101,9 +109,10 @@ class MemoryRunStore:
             RunExistsError: A run of that id exists; it is unaffected.
         """
         with self._lock:
-            standing = self._records.setdefault(record.run_id, record)
-            if standing is not record:
+            standing = self._records.get(record.run_id)
+            if standing is not None:
                 raise RunExistsError(record.run_id, standing.run_state)
+            self._records[record.run_id] = record
 
     def finish(self, record: RunRecord) -> RunRecord | None:
         """
@@ -117,6 +126,7 @@ class MemoryRunStore:
 
         Raises:
             StoreError: The run was never begun.
+            IllegalTransitionError: *record* has not ended.
         """
         with self._lock:
             standing = self._records.get(record.run_id)
@@ -124,6 +134,7 @@ class MemoryRunStore:
                 raise StoreError("memory", f"run {record.run_id!r} was never begun")
             if standing.run_state is not RunState.RUNNING:
                 return self._as_marked(standing)
+            next_run_state(standing.run_state, record.run_state)
             self._records[record.run_id] = record
             return None
 
@@ -212,6 +223,14 @@ class MemoryRunStore:
                 del self._records[run_id]
                 self._delivered.discard(run_id)
             return len(gone)
+
+    def clear(self) -> None:
+        """
+        Forget everything.
+        """
+        with self._lock:
+            self._records.clear()
+            self._delivered.clear()
 
     def __len__(self) -> int:
         return len(self._records)

@@ -1,0 +1,172 @@
+"""``python -m harness diagnose``: diagnoses log files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, Final
+
+from attrs import frozen
+
+from harness._cli._agent import load_agent
+from harness._cli._errors import CommandError
+from harness._cli._interrupt import Interrupt
+from harness._cli._progress import Progress
+from harness._cli._report import failures, summary, write_public
+from harness._cli._status import EXIT_STATUS
+from harness._cli._terminal import SafeStream
+from harness._cli._watched import WatchedTool
+from harness._records import RunRecord
+from harness._states import ReleaseOutcome
+from harness._sync import Harness
+from harness._values import Request
+from harness.logs import LogFileError, LogTool, check_log
+from harness.logs._window import parse_window
+from harness.playbook import PlaybookAgent
+from harness.ports import CanonicalStore, RunStore
+
+__all__ = ["add_arguments", "run"]
+
+_QUESTION: Final = "What went wrong?"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    Declare the command's arguments.
+
+    Args:
+        parser: The command's parser.
+    """
+    parser.add_argument("logs", nargs="+", metavar="LOGFILE", help="plain text or gzip")
+    parser.add_argument("--question", metavar="Q", default=_QUESTION, help="default: %(default)r")
+    parser.add_argument(
+        "--context", metavar="K=V", action="append", default=[], help="what is known; repeatable"
+    )
+    parser.add_argument("--since", metavar="T", help="only what was logged at T or later")
+    parser.add_argument("--until", metavar="T", help="only what was logged at T or earlier")
+    parser.add_argument(
+        "--agent",
+        metavar="MODULE:FACTORY",
+        help="makes your own agent; default: a playbook that needs no model",
+    )
+    parser.add_argument("--db", metavar="FILE", help="keep the run and its records in this file")
+    parser.add_argument("--json", action="store_true", help="print the run record as JSON")
+
+
+def run(namespace: argparse.Namespace) -> int:
+    """
+    Run the command.
+
+    Args:
+        namespace: The parsed arguments.
+
+    Returns:
+        0 a report, 3 a fallback, 4 a failure, 130 interrupted.
+
+    Raises:
+        HarnessError: An argument or a file cannot be used; nothing was run.
+    """
+    request = Request(namespace.question, _context(namespace))
+    _check_files(namespace.logs)
+    agent = PlaybookAgent() if namespace.agent is None else load_agent(namespace.agent)
+    stores = _Stores.open(namespace.db)
+    progress = Progress(SafeStream.of(sys.stderr), "diagnose")
+    record = _diagnosed(request, agent, LogTool(namespace.logs), stores, progress)
+    _tell(record, progress, namespace.db)
+    if namespace.json:
+        # only here: printing a report needs no codec
+        from harness.codec import record_to_json  # noqa: PLC0415
+
+        sys.stdout.write(f"{record_to_json(record)}\n")
+    else:
+        sys.stdout.write(write_public(record))
+    return EXIT_STATUS[record.release_outcome or ReleaseOutcome.FAILED]
+
+
+def _context(namespace: argparse.Namespace) -> dict[str, str]:
+    """
+    Gather what is known; the window is told to the agent as a part of it.
+    """
+    context: dict[str, str] = {}
+    for item in namespace.context:
+        name, separator, value = item.partition("=")
+        if not separator or not name.strip():
+            raise CommandError(f"--context is {item!r}; allowed: NAME=VALUE")
+        if name in context:
+            raise CommandError(f"--context names {name!r} twice")
+        context[name] = value
+    for name in ("since", "until"):
+        if getattr(namespace, name) is None:
+            continue
+        if name in context:
+            raise CommandError(f"--{name} and --context {name}=... say the same")
+        context[name] = getattr(namespace, name)
+    parse_window(context.get("since"), context.get("until"))
+    return context
+
+
+def _check_files(paths: list[str]) -> None:
+    """
+    Refuse what is no log file before anything is run.
+    """
+    wrong: list[str] = []
+    for path in paths:
+        try:
+            check_log(path)
+        except (LogFileError, ValueError) as error:
+            wrong.append(str(error))
+    if wrong:
+        raise CommandError("; ".join(wrong))
+
+
+@frozen
+class _Stores:
+    """
+    Where a run and its records are kept.
+    """
+
+    canonical: CanonicalStore | None = None
+    runs: RunStore | None = None
+
+    @classmethod
+    def open(cls, db: str | None) -> _Stores:
+        """
+        Open a database file; without one all is kept in memory.
+        """
+        if db is None:
+            return cls()
+        # only here: a run in memory needs no database
+        from harness.stores.sqlite import SqliteCanonicalStore, SqliteRunStore  # noqa: PLC0415
+
+        return cls(SqliteCanonicalStore(db), SqliteRunStore(db))
+
+
+def _diagnosed(
+    request: Request, agent: Any, tool: LogTool, stores: _Stores, progress: Progress
+) -> RunRecord:
+    """
+    Run the diagnosis; Ctrl-C ends it, and its record is there all the same.
+    """
+    with Interrupt() as interrupt:
+        harness = Harness(
+            interrupt.around(getattr(agent, "next_turn", agent)),
+            [WatchedTool(tool, progress, interrupt)],
+            canonical_store=stores.canonical,
+            run_store=stores.runs,
+        )
+        # what run() is made of: an interrupt comes back beside its record and is not raised
+        record, _interrupt = harness._execute(  # noqa: SLF001
+            request, cancel=interrupt.token, client=progress
+        )
+    return record
+
+
+def _tell(record: RunRecord, progress: Progress, db: str | None) -> None:
+    """
+    Say how it ended, and where to ask why.
+    """
+    for line in failures(record):
+        progress.say(line)
+    progress.say(summary(record))
+    if db is not None and record.record_saved:
+        progress.say(f"why? python -m harness explain {record.run_id} --db {db}")
