@@ -18,7 +18,7 @@ from harness._values import clean_names
 from harness._view import ToolInfo
 from harness.errors import AwaitableResultError, InvalidArgumentError, MalformedOutputError
 
-__all__ = ["build_setup", "has_methods", "member"]
+__all__ = ["build_setup", "has_methods", "is_asynchronous", "member"]
 
 E = TypeVar("E", bound=Enum)
 
@@ -114,7 +114,10 @@ def _backoff(value: object) -> Backoff | None:
     raise InvalidArgumentError("backoff", value, "a function (component, number) -> seconds")
 
 
-def _is_asynchronous(function: object) -> bool:
+def is_asynchronous(function: object) -> bool:
+    """
+    Whether calling a function gives something that must be awaited.
+    """
     return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
@@ -157,7 +160,7 @@ class _Lookup:
         """
         inner = getattr(function, "function", function)
         called = getattr(inner, "__call__", inner)  # noqa: B004  an object may be callable
-        if not self._allow_async and any(map(_is_asynchronous, (inner, called))):
+        if not self._allow_async and any(map(is_asynchronous, (inner, called))):
             raise AwaitableResultError(role)
 
     def store(self, name: str, store: Any, methods: tuple[str, ...]) -> Any:

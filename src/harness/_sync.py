@@ -22,7 +22,7 @@ from harness._release import ReleasePolicy
 from harness._result import RunResult
 from harness._run import Backoff, Run, Setup
 from harness._seam import Answer, Classifier, Failed, Failure, Seam, classify
-from harness._setup import build_setup, has_methods
+from harness._setup import build_setup, has_methods, is_asynchronous
 from harness._states import FailureKind, OnDisconnect, ProgressMode, StopCause
 from harness._values import PreviousTurn, Request
 from harness.errors import AwaitableResultError, InvalidArgumentError
@@ -305,8 +305,9 @@ class HarnessBase:
         """
         Make the state of one run.
         """
-        if client is not None and not has_methods(client, ("send",)):
-            raise InvalidArgumentError("client", client, "an object with send, or None")
+        self._check_client(client)
+        if budget is not None and not isinstance(budget, Budget):
+            raise InvalidArgumentError("budget", budget, "a Budget, or None")
         limits = self._setup.limits
         own = Budget(
             model_attempts=limits.model_attempts,
@@ -319,11 +320,19 @@ class HarnessBase:
         life = Lifecycle(_earlier(limits.deadline, to_seconds(deadline)))
         return Run(self._setup, seam, request, self._run_id(run_id), life, own, client)
 
+    def _check_client(self, client: object) -> None:
+        if client is None:
+            return
+        if not has_methods(client, ("send",)):
+            raise InvalidArgumentError("client", client, "an object with send, or None")
+        if not self._allow_async and is_asynchronous(getattr(client, "send", None)):
+            raise AwaitableResultError("client")
+
     def _run_id(self, run_id: Any) -> str:
-        if run_id is None:
-            return self._ids()
+        given = "run_id" if run_id is not None else "ids()"
+        run_id = self._ids() if run_id is None else run_id
         if not isinstance(run_id, str) or not run_id.strip():
-            raise InvalidArgumentError("run_id", run_id, "text that is not blank, or None")
+            raise InvalidArgumentError(given, run_id, "text that is not blank")
         return clean_text(run_id)
 
 

@@ -48,7 +48,7 @@ KINDS = {
     ("found", 0, None): "UNKNOWN_FACT",
     ("found", 3, None): "UNKNOWN_FACT",
     ("found", -1, "37"): "UNKNOWN_FACT",
-    ("found", 10**30, None): "UNKNOWN_FACT",
+    ("found", 10**18, None): "UNKNOWN_FACT",
     ("empty", None, None): None,
     ("empty", 1, None): "UNKNOWN_FACT",
     ("empty", None, "x"): "QUOTE_MISMATCH",

@@ -7,7 +7,7 @@ See :mod:`harness.ports` for what each of them promises.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from harness._records import CanonicalRecord, RunRecord, SemanticCase, StreamEvent
 from harness._seam import Attempt
@@ -29,7 +29,7 @@ __all__ = [
 T = TypeVar("T")
 
 #: A value, or what gives it when it is awaited.
-Given = T | Awaitable[T]
+Given: TypeAlias = T | Awaitable[T]
 
 
 class AnyRouter(Protocol):
@@ -37,7 +37,7 @@ class AnyRouter(Protocol):
     A :class:`harness.ports.Router`, plain or asynchronous.
     """
 
-    def route(self, request: Request, attempt: Attempt) -> Given[Route]: ...  # noqa: D102
+    def route(self, request: Request, attempt: Attempt) -> Given[Route]: ...
 
 
 class AnyResponder(Protocol):
@@ -45,7 +45,7 @@ class AnyResponder(Protocol):
     A :class:`harness.ports.Responder`, plain or asynchronous.
     """
 
-    def reply(self, request: Request, attempt: Attempt) -> Given[str]: ...  # noqa: D102
+    def reply(self, request: Request, attempt: Attempt) -> Given[str]: ...
 
 
 class AnyAgent(Protocol):
@@ -53,7 +53,7 @@ class AnyAgent(Protocol):
     A :class:`harness.ports.DiagnosisAgent`, plain or asynchronous.
     """
 
-    def next_turn(self, view: AgentView, attempt: Attempt) -> Given[AgentTurn]: ...  # noqa: D102
+    def next_turn(self, view: AgentView, attempt: Attempt) -> Given[AgentTurn]: ...
 
 
 class AnyRepairer(Protocol):
@@ -61,7 +61,7 @@ class AnyRepairer(Protocol):
     A :class:`harness.ports.EvidenceRepairer`, plain or asynchronous.
     """
 
-    def repair(self, case: RepairCase, attempt: Attempt) -> Given[DiagnosisDraft]: ...  # noqa: D102
+    def repair(self, case: RepairCase, attempt: Attempt) -> Given[DiagnosisDraft]: ...
 
 
 class AnySemanticGuard(Protocol):
@@ -69,7 +69,7 @@ class AnySemanticGuard(Protocol):
     A :class:`harness.ports.SemanticGuard`, plain or asynchronous.
     """
 
-    def judge(self, case: SemanticCase, attempt: Attempt) -> Given[SemanticVerdict]: ...  # noqa: D102
+    def judge(self, case: SemanticCase, attempt: Attempt) -> Given[SemanticVerdict]: ...
 
 
 class AnyCanonicalStore(Protocol):
@@ -77,9 +77,9 @@ class AnyCanonicalStore(Protocol):
     A :class:`harness.ports.CanonicalStore`, plain or asynchronous.
     """
 
-    def save(self, record: CanonicalRecord) -> Given[None]: ...  # noqa: D102
+    def save(self, record: CanonicalRecord) -> Given[None]: ...
 
-    def load(self, invocation_id: str) -> Given[CanonicalRecord | None]: ...  # noqa: D102
+    def load(self, invocation_id: str) -> Given[CanonicalRecord | None]: ...
 
 
 class AnyRunStore(Protocol):
@@ -87,13 +87,13 @@ class AnyRunStore(Protocol):
     A :class:`harness.ports.RunStore`, plain or asynchronous.
     """
 
-    def begin(self, record: RunRecord) -> Given[None]: ...  # noqa: D102
+    def begin(self, record: RunRecord) -> Given[None]: ...
 
-    def finish(self, record: RunRecord) -> Given[RunRecord | None]: ...  # noqa: D102
+    def finish(self, record: RunRecord) -> Given[RunRecord | None]: ...
 
-    def mark_delivered(self, run_id: str) -> Given[None]: ...  # noqa: D102
+    def mark_delivered(self, run_id: str) -> Given[None]: ...
 
-    def load(self, run_id: str) -> Given[RunRecord | None]: ...  # noqa: D102
+    def load(self, run_id: str) -> Given[RunRecord | None]: ...
 
 
 class AnyEventSink(Protocol):
@@ -101,4 +101,4 @@ class AnyEventSink(Protocol):
     A :class:`harness.ports.EventSink`, plain or asynchronous.
     """
 
-    def send(self, event: StreamEvent) -> Given[None]: ...  # noqa: D102
+    def send(self, event: StreamEvent) -> Given[None]: ...

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from harness.errors import InvalidArgumentError
 
@@ -53,13 +53,11 @@ def in_threads(host: T) -> T:
         InvalidArgumentError: It is a class, asynchronous, or nothing that a harness could call.
     """
     if inspect.isroutine(host) and not inspect.iscoroutinefunction(host):
-        pushed: Any = _pushed(host)
-        return pushed  # type: ignore[no-any-return]  it stands in for what it was given
+        return cast("T", _pushed(host))
     usable = callable(host) or _METHODS.intersection(dir(host))
     if isinstance(host, type) or inspect.isroutine(host) or not usable:
         raise InvalidArgumentError("host", host, "a plain function, or an object with port methods")
-    proxy: Any = _InThreads(host)
-    return proxy  # type: ignore[no-any-return]  likewise
+    return cast("T", _InThreads(host))
 
 
 class _InThreads:

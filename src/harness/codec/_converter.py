@@ -1,41 +1,42 @@
-"""Records to and from plain data, through one strict converter; the only importer of cattrs."""
+"""Records to and from plain data, through one strict converter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
-from enum import Enum
+from decimal import Decimal
 from functools import cache
-from math import isfinite
 from operator import attrgetter
-from typing import Any, Final, TypeVar, get_args, get_origin
+from types import GenericAlias
+from typing import Any, TypeVar, get_args, get_origin
 
 from attrs import fields, frozen, has
 from cattrs import ClassValidationError, Converter
-from cattrs.errors import AttributeValidationNote, IterableValidationNote
+from cattrs.errors import IterableValidationNote
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from harness._json import FrozenDict, NotJsonError, freeze
+from harness._json import FrozenDict
 from harness._records import TRACE_FIELDS, Attempts, RunRecord, Trace, _shown
 from harness._states import AttemptOutcome, Component, FailureKind, TraceCode, UsageKind
 from harness._values import ToolCall
-from harness.codec._versions import MISSING
-from harness.errors import (
-    HarnessError,
-    IllegalCombinationError,
-    InvalidArgumentError,
-    MalformedOutputError,
-    RecordDecodeError,
-    UnknownMemberError,
+from harness.codec._failures import first_failure
+from harness.codec._hooks import (
+    Hook,
+    from_decimal,
+    is_enum,
+    same,
+    to_decimal,
+    to_float,
+    to_mapping,
+    to_member,
+    to_scalar,
+    to_time,
+    wrong,
 )
+from harness.errors import HarnessError
 
 __all__ = ["build", "plain"]
 
 T = TypeVar("T")
-
-#: Builds a value of a type from plain data.
-Hook = Callable[[Any, Any], Any]
 
 
 @frozen
@@ -94,12 +95,8 @@ def build(data: dict[str, Any], kind: type[T]) -> T:
     """
     try:
         return _converter().structure(data, kind)
-    except ClassValidationError as group:
-        error, path = _first(group)
-    raise _named(error, path)
-
-
-# --- the converter
+    except ClassValidationError as error:
+        raise first_failure(error) from None
 
 
 @cache
@@ -125,14 +122,11 @@ def _converter() -> Converter:
     made.register_unstructure_hook(FrozenDict, same)
     made.register_unstructure_hook(Attempts, _from_attempts)
     made.register_unstructure_hook(Trace, _from_trace)
-    call = {"refused": override(omit=False), "_key": override(omit=True)}
-    made.register_unstructure_hook(ToolCall, make_dict_unstructure_fn(ToolCall, made, **call))
-    run = {"extra": override(omit=True)}
-    made.register_unstructure_hook(RunRecord, make_dict_unstructure_fn(RunRecord, made, **run))
+    from_call = make_dict_unstructure_fn(ToolCall, made, refused=override(omit=False))
+    made.register_unstructure_hook(ToolCall, from_call)
+    from_run = make_dict_unstructure_fn(RunRecord, made, extra=override(omit=True))
+    made.register_unstructure_hook(RunRecord, from_run)
     return made
-
-
-# --- what holds others
 
 
 def _is_tuple(kind: Any) -> bool:
@@ -159,8 +153,9 @@ def _to_tuple(made: Converter, kind: Any) -> Hook:
 
 
 def _to_record(made: Converter, kind: type[Any]) -> Hook:
-    omitted = {"extra": override(omit=True)} if kind is RunRecord else {}
-    generated = make_dict_structure_fn(kind, made, **omitted)
+    # what a record does not know has no field of its own in the text
+    extra = override(omit=True if kind is RunRecord else None)
+    generated = make_dict_structure_fn(kind, made, extra=extra)
 
     def structure(value: Any, _kind: Any) -> Any:
         if type(value) is not dict:
@@ -172,7 +167,7 @@ def _to_record(made: Converter, kind: type[Any]) -> Hook:
         # set by the call itself where its arguments were no JSON, and by nobody else
         refused = value.get("refused")
         if refused is not None and type(refused) is not str:
-            raise RecordDecodeError("refused", refused, "text, or null")
+            raise wrong(refused, "text, or null", "refused")
         object.__setattr__(call, "refused", refused)
         return call
 
@@ -180,7 +175,7 @@ def _to_record(made: Converter, kind: type[Any]) -> Hook:
 
 
 def _to_rows(made: Converter, kind: type[Any], row: type[Any]) -> Hook:
-    hook = made.get_structure_hook(tuple[row, ...])
+    hook = made.get_structure_hook(GenericAlias(tuple, (row, ...)))
     values = attrgetter(*(attribute.name for attribute in fields(row)))
 
     def structure(value: Any, _kind: Any) -> Any:

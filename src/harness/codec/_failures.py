@@ -16,19 +16,22 @@ from harness.errors import (
 __all__ = ["first_failure"]
 
 
-# --- errors
-
-
-def _first(error: Exception) -> tuple[Exception, str]:
+def first_failure(error: Exception) -> RecordDecodeError:
     """
-    Find the first thing that is wrong, and where.
+    Say what is wrong first, and where.
+
+    Args:
+        error: What the converter raised: groups of groups, with a note at each step inwards.
+
+    Raises:
+        Exception: What is no refusal of a value is a defect, and stays what it is.
     """
     path = ""
     while isinstance(error, ClassValidationError):
         error = error.exceptions[0]
         # the note of an element was added before the note of the field that holds it
         path += "".join(map(_step, reversed(getattr(error, "__notes__", ()))))
-    return error, path.removeprefix(".")
+    return _named(error, path)
 
 
 def _step(note: object) -> str:
@@ -39,21 +42,22 @@ def _step(note: object) -> str:
 
 def _named(error: Exception, path: str) -> RecordDecodeError:
     """
-    Say what is wrong at a place of a record.
+    Name the place, the value and what is allowed there.
     """
     if isinstance(error, KeyError):
-        return RecordDecodeError(path, MISSING, "a value; the key is required")
+        return RecordDecodeError(path[1:], MISSING, "a value; the key is required")
     if isinstance(error, RecordDecodeError):
-        return type(error)(path or "record", error.value, error.allowed)
+        return type(error)(_join(path, error.path), error.value, error.allowed)
     if isinstance(error, MalformedOutputError):
-        place = f"{path}.{error.field.rpartition('.')[2]}"
-        return RecordDecodeError(place.removeprefix("."), error.value, error.allowed)
+        field = error.field.rpartition(".")[2]
+        return RecordDecodeError(_join(path, field), error.value, error.allowed)
     if isinstance(error, InvalidArgumentError):
-        place = f"{path}.{error.argument}"
-        return RecordDecodeError(place.removeprefix("."), error.value, error.allowed)
+        return RecordDecodeError(_join(path, error.argument), error.value, error.allowed)
     if isinstance(error, IllegalCombinationError):
         found = " x ".join(str(getattr(state, "name", state)) for state in error.found)
-        return RecordDecodeError(path or "record", found, str(error))
+        return RecordDecodeError(_join(path, ""), found, str(error))
     raise error
 
 
+def _join(path: str, field: str) -> str:
+    return (f"{path}.{field}" if field else path).removeprefix(".") or "record"

@@ -30,17 +30,18 @@ __all__ = [
 Hook = Callable[[Any, Any], Any]
 
 
-def wrong(value: object, allowed: str) -> RecordDecodeError:
+def wrong(value: object, allowed: str, field: str = "") -> RecordDecodeError:
     """
-    Refuse a value; its place is known further out.
+    Refuse a value; the rest of its place is known further out.
     """
-    return RecordDecodeError("", value, allowed)
-
-
-# --- scalars
+    return RecordDecodeError(field, value, allowed)
 
 
 def to_scalar(kind: type[Any], allowed: str) -> Hook:
+    """
+    Read values of a type, and of no subclass: ``true`` is no number.
+    """
+
     def structure(value: Any, _kind: Any) -> Any:
         if type(value) is not kind:
             raise wrong(value, allowed)
@@ -50,7 +51,9 @@ def to_scalar(kind: type[Any], allowed: str) -> Hook:
 
 
 def to_float(value: Any, _kind: Any) -> float:
-    # a whole number stays one, so that it is written as it was
+    """
+    Read a finite number; a whole one stays one, so that it is written as it was.
+    """
     if type(value) is not int and (type(value) is not float or not isfinite(value)):
         raise wrong(value, "a finite number")
     number: float = value
@@ -58,6 +61,9 @@ def to_float(value: Any, _kind: Any) -> float:
 
 
 def to_decimal(value: Any, _kind: Any) -> Decimal:
+    """
+    Read money, which is text.
+    """
     try:
         number = Decimal(value) if type(value) is str else None
     except InvalidOperation:
@@ -68,12 +74,18 @@ def to_decimal(value: Any, _kind: Any) -> Decimal:
 
 
 def from_decimal(value: Decimal) -> str:
+    """
+    Write money as text.
+    """
     if not value.is_finite():
         raise InvalidArgumentError("cost", value, "a finite number")
     return str(value)
 
 
 def to_time(value: Any, _kind: Any) -> datetime:
+    """
+    Read a time that says its offset; the record demands that of UTC.
+    """
     try:
         time = datetime.fromisoformat(value) if type(value) is str else None
     except ValueError:
@@ -84,10 +96,16 @@ def to_time(value: Any, _kind: Any) -> datetime:
 
 
 def is_enum(kind: Any) -> bool:
+    """
+    Whether a type is a vocabulary.
+    """
     return isinstance(kind, type) and issubclass(kind, Enum)
 
 
 def to_member(value: Any, kind: type[Enum]) -> Enum:
+    """
+    Read a member by its wire string, exactly.
+    """
     if type(value) is not str:
         raise wrong(value, "text")
     try:
@@ -98,6 +116,9 @@ def to_member(value: Any, kind: type[Enum]) -> Enum:
 
 
 def to_mapping(value: Any, _kind: Any) -> FrozenDict:
+    """
+    Read a free mapping: any strict JSON object.
+    """
     if type(value) is not dict:
         raise wrong(value, "an object")
     try:
@@ -108,6 +129,7 @@ def to_mapping(value: Any, _kind: Any) -> FrozenDict:
 
 
 def same(value: FrozenDict) -> FrozenDict:
+    """
+    Write a frozen mapping, which the encoder takes as it is.
+    """
     return value
-
-

@@ -95,7 +95,7 @@ def put_back(data: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
         for step in above:
             parent = _below(parent, step)
         if type(parent) is not dict:
-            raise InvalidArgumentError("extra", key, "the name or JSON pointer of an object's field")
+            raise InvalidArgumentError("extra", key, "a name, or the JSON pointer of a field")
         if last in parent:
             raise InvalidArgumentError("extra", key, "a field that this version does not know")
         parent[last] = value
