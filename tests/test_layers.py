@@ -38,6 +38,8 @@ _LAYERS = (
     ("ports",),
     ("_run",),
     ("_attempt", "_publish", "_setup", "_toolstep", "_windup"),
+    ("_batch", "_gating"),
+    ("_collecting",),
     ("_flow",),
     ("explain", "guards", "stores"),
     ("_result",),

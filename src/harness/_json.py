@@ -60,13 +60,6 @@ class FrozenDict(dict[str, Any]):
     def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
         super().__init__(_frozen_items(dict(items), MAX_DEPTH) if items else ())
 
-    @staticmethod
-    def of(value: Any) -> FrozenDict:
-        """
-        Give a frozen object as it is, and freeze any other mapping.
-        """
-        return value if type(value) is FrozenDict else FrozenDict(value)
-
     def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
         message = "a record's mapping cannot be changed"
         raise TypeError(message)

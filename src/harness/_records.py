@@ -598,6 +598,10 @@ class PublicContent:
     limitations: tuple[Limitation, ...] = ()
 
 
+def _frozen_data(value: Any) -> FrozenDict:
+    return value if type(value) is FrozenDict else FrozenDict(value)
+
+
 @frozen
 class StreamEvent:
     """
@@ -609,7 +613,7 @@ class StreamEvent:
     """
 
     kind: EventKind
-    data: FrozenDict = field(default=FrozenDict(), converter=FrozenDict.of)
+    data: FrozenDict = field(default=FrozenDict(), converter=_frozen_data)
 
 
 def _utc(_record: object, attribute: Attribute[Any], value: datetime | None) -> None:
@@ -693,7 +697,9 @@ class RunRecord:
         for found in (self.release_outcome, self.stop_cause, self.fallback_type):
             if found is not None:
                 raise IllegalCombinationError(
-                    "RunState x ReleaseOutcome", (self.run_state, found), ((RunState.RUNNING, None),)
+                    "RunState x ReleaseOutcome",
+                    (self.run_state, found),
+                    ((RunState.RUNNING, None),),
                 )
 
     def _check_ended(self) -> None:

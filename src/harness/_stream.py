@@ -20,6 +20,7 @@ from harness.errors import InvalidArgumentError, StreamOrderError
 
 __all__ = ["EventStream", "encode_sse"]
 
+
 class EventStream:
     """
     The stream contract of one run, for a transport to use directly (section 3.10).
@@ -65,7 +66,9 @@ class EventStream:
         if self._closed or (last, event.kind) not in STREAM_TRANSITIONS:
             raise StreamOrderError(event.kind, self.allowed)
         if event.kind is EventKind.DONE and last is not None:
-            outcomes = [outcome.value for outcome in ReleaseOutcome if outcome in DONE_OUTCOMES[last]]
+            outcomes = [
+                outcome.value for outcome in ReleaseOutcome if outcome in DONE_OUTCOMES[last]
+            ]
             if event.data.get("outcome") not in outcomes:
                 why = f"allowed outcomes after {last.name}: {' '.join(outcomes)}"
                 raise StreamOrderError(event.kind, self.allowed, why)
@@ -112,8 +115,9 @@ def encode_sse(event: StreamEvent, *, event_id: str | None = None) -> bytes:
     """
     lines = [f"event: {event.kind.value}"]
     if event_id is not None:
-        if not isinstance(event_id, str) or not event_id.isprintable():
-            raise InvalidArgumentError("event_id", event_id, "printable text without line breaks")
+        given: object = event_id
+        if not isinstance(given, str) or not given.isprintable():
+            raise InvalidArgumentError("event_id", given, "printable text without line breaks")
         lines.append(f"id: {event_id}")
     data = json.dumps(event.data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     lines.append(f"data: {data}")

@@ -148,7 +148,7 @@ class SyncSeam(SeamClock):
         # _instant(), without the call: this line runs five times a step
         try:
             at = self._monotonic() - self._start
-            if at > self._last:
+            if at > self._last:  # noqa: PLR1730  a call more, on the line that runs most often
                 self._last = at
         except Exception:  # noqa: BLE001, S110  as in _instant
             pass

@@ -79,28 +79,46 @@ async def run_tool(run: Run, spec: ToolSpec, call: ToolCall, attempt: Attempt) -
     """
     limits = run.setup.limits
     answer = await run.seam.call(_TOOL, spec.execute, call, attempt)
-    kind = type(answer.value)
-    if kind not in _PLAIN:
-        # a generator's body is the tool's own work: what it raises is a tool error
-        if hasattr(kind, "__next__") or (spec.project is None and _is_collection(kind)):
-            answer = await run.seam.call(_TOOL, _collect, answer.value, limits.result_bytes)
-        elif hasattr(kind, "__anext__"):
-            answer = await run.seam.call(_TOOL, _collect_async, answer.value, limits.result_bytes)
+    if type(answer.value) not in _PLAIN:
+        answer = await _collected(run, answer, limits.result_bytes, items=spec.project is None)
     if not answer.is_ok:
         return _failed(answer)
     if run.life.stopped is not None or answer.ended >= run.life.expires:
         return ToolOutcome(answer)
+    refused = _refused(answer, limits.result_bytes)
+    if refused is not None:
+        return refused
+    if spec.project is not None:
+        return await _projected(run, spec.project, answer)
+    return _bound(answer, _own_items(answer.value), limits)
+
+
+async def _collected(run: Run, answer: Answer, limit: int | None, *, items: bool) -> Answer:
+    """
+    Take what a generator gives, and any other collection where *items* project by themselves.
+    """
+    kind = type(answer.value)
+    # a generator's body is the tool's own work: what it raises is a tool error
+    if hasattr(kind, "__next__") or (items and _is_collection(kind)):
+        return await run.seam.call(_TOOL, _collect, answer.value, limit)
+    if hasattr(kind, "__anext__"):
+        return await run.seam.call(_TOOL, _collect_async, answer.value, limit)
+    return answer
+
+
+def _refused(answer: Answer, limit: int | None) -> ToolOutcome | None:
+    """
+    Measure a raw result: what cannot be measured is unusable, and what is too large ends the run.
+    """
     try:
-        size = _size(answer.value, limits.result_bytes)
+        size = _size(answer.value, limit)
     except NotJsonError as error:
         return _unusable(answer, str(error))
     except Exception as error:  # noqa: BLE001  a host's list or mapping runs code of the host
         return _unusable(answer, f"measuring it raised {type(error).__name__}")
-    if limits.result_bytes is not None and size > limits.result_bytes:
+    if limit is not None and size > limit:
         return ToolOutcome(answer, code=InvocationCode.RESULT_TOO_LARGE)
-    if spec.project is not None:
-        return await _projected(run, spec.project, answer)
-    return _bound(answer, _own_items(answer.value), limits)
+    return None
 
 
 def _is_collection(kind: type[Any]) -> bool:

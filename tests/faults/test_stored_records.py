@@ -9,7 +9,7 @@ import pytest
 
 from harness import AgentTurn, Citation, DiagnosisDraft, Harness, SemanticVerdict, ToolCall
 from harness.codec import record_from_json, record_to_json
-from harness.errors import RecordDecodeError
+from harness.errors import RecordDecodeError, SchemaVersionError
 from harness.testing import Script
 from tests.faults.common import FACT
 
@@ -59,5 +59,5 @@ def test_fault_23_members_come_back_as_members_and_saves_are_equal() -> None:
 )
 def test_fault_23_what_cannot_be_read_is_a_typed_error(change: dict[str, Any]) -> None:
     """Unknown members and versions are refused by name, never read as SUCCESS."""
-    with pytest.raises(RecordDecodeError):
+    with pytest.raises((RecordDecodeError, SchemaVersionError)):
         record_from_json(json.dumps({**_stored(), **change}))

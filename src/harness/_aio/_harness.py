@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from harness._aio._events import Channel, RunEvents
 from harness._aio._ports import (
@@ -45,7 +45,9 @@ from harness.ports import (
     Tool,
 )
 
-__all__ = ["AsyncHarness"]
+__all__ = ["AsyncHarness", "run_in_loop"]
+
+T = TypeVar("T")
 
 
 class AsyncHarness(HarnessBase):
@@ -284,3 +286,16 @@ class _listening(listening):  # noqa: N801  reads as a context
         won = super()._cancelled(reason)
         self._seam.abort_soon()
         return won
+
+
+def run_in_loop(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """
+    Run a coroutine function in a loop of its own, for plain code of this package.
+
+    Args:
+        main: The function.
+
+    Returns:
+        What it returns.
+    """
+    return asyncio.run(main())

@@ -94,8 +94,8 @@ class AsyncSeam(SeamClock):
         ending = self.run.life.stopped is not None
         if site.startswith(_RUN_STORE) or (ending and site == _LOAD):
             return await self._shielded(value)
-        # what is published is decided: a late cancel does not cut it short
-        return await self._awaited(value, abortable=not (ending and site == _SEND))
+        # a transport that is left in the middle of an event can send nothing after it
+        return await self._awaited(value, abortable=site != _SEND)
 
     async def wait(self, seconds: float, life: Lifecycle) -> None:
         """

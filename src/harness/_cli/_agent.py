@@ -58,4 +58,4 @@ def _made(path: str, factory: Any) -> Any:
 
 
 def _what(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
+    return f"{type(error).__name__}: {error}".removesuffix(": ")

@@ -109,6 +109,8 @@ def _check_files(paths: list[str]) -> None:
     """
     Refuse what is no log file before anything is run.
     """
+    if "" in paths:
+        raise CommandError("LOGFILE is ''; allowed: the path of a file")
     wrong: list[str] = []
     for path in paths:
         try:

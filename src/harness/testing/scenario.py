@@ -21,6 +21,7 @@ from harness._release import ReleasePolicy
 from harness._states import EventKind, PublicKind
 from harness._sync import Harness
 from harness._values import Request
+from harness.errors import InvalidArgumentError
 from harness.testing import _play
 from harness.testing._clock import VirtualClock
 from harness.testing._schema import MalformedScenarioError, check_scenario
@@ -141,14 +142,23 @@ def run_scenario(scenario: Scenario, *, full: bool = False, driver: str = "sync"
 
     Raises:
         MalformedScenarioError: A call came for which it has no step.
+        InvalidArgumentError: There is no such driver.
     """
+    if driver not in DRIVERS:
+        raise InvalidArgumentError("driver", driver, " or ".join(DRIVERS))
     data = scenario.data
     clock, token = VirtualClock(), CancelToken()
     player = _play.Player(data, clock, token)
     client = _client(data)
-    harness = _harness(data, player, clock)
+    parts = _parts(data, player, clock)
     request = Request(**{**_REQUEST, **data.get("request", {})})
-    record, _interrupt = harness._execute(request, cancel=token, client=client)  # noqa: SLF001
+    if driver == "async":
+        # only here, so that the synchronous driver does not load asyncio
+        from harness.testing._suspending import execute  # noqa: PLC0415
+
+        record = execute(parts, request, token, client)
+    else:
+        record, _ = Harness(**parts)._execute(request, cancel=token, client=client)  # noqa: SLF001
     if player.ran_dry is not None:
         dry = player.ran_dry
         raise MalformedScenarioError(dry.key, dry.reason, scenario.where)
@@ -167,33 +177,33 @@ def _client(data: Mapping[str, Any]) -> RecordingClient:
     return RecordingClient(None if kind is None else EventKind[kind])
 
 
-def _harness(data: Mapping[str, Any], player: _play.Player, clock: VirtualClock) -> Harness:
+def _parts(data: Mapping[str, Any], player: _play.Player, clock: VirtualClock) -> dict[str, Any]:
     """
-    Build the harness that a scenario describes.
+    Build the arguments of the harness that a scenario describes.
     """
     parameters = data.get("tool_parameters", {})
-    return Harness(
-        player.component("agent", "agent", _play.turn, absent_is_empty=True),
-        [
+    return {
+        "agent": player.component("agent", "agent", _play.turn, absent_is_empty=True),
+        "tools": [
             _play.PlayedTool(name, steps, parameters.get(name), player)
             for name, steps in data.get("tools", {}).items()
         ],
-        router=player.component("router", "router", _play.route),
-        responder=player.component("responder", "responder", _play.reply),
-        repairer=player.component("repair", "repair", _play.repaired),
-        semantic_guard=player.component(
+        "router": player.component("router", "router", _play.route),
+        "responder": player.component("responder", "responder", _play.reply),
+        "repairer": player.component("repair", "repair", _play.repaired),
+        "semantic_guard": player.component(
             "semantic_guard", "semantic_guard", _play.verdict, absent_is_empty=True
         ),
-        canonical_store=_play.PlayedCanonicalStore(data.get("canonical_store", {})),
-        run_store=_play.PlayedRunStore(data.get("run_store", {})),
-        limits=_limits(data.get("limits", {})),
-        progress=data.get("progress", "REPORTED"),
-        required_context=data.get("required_context", ()),
-        policy=ReleasePolicy(distinguish_budget=data.get("distinguish_budget", False)),
-        on_disconnect=data.get("on_disconnect", "CANCEL"),
-        clock=clock,
-        ids=counting_ids(),
-    )
+        "canonical_store": _play.PlayedCanonicalStore(data.get("canonical_store", {})),
+        "run_store": _play.PlayedRunStore(data.get("run_store", {})),
+        "limits": _limits(data.get("limits", {})),
+        "progress": data.get("progress", "REPORTED"),
+        "required_context": data.get("required_context", ()),
+        "policy": ReleasePolicy(distinguish_budget=data.get("distinguish_budget", False)),
+        "on_disconnect": data.get("on_disconnect", "CANCEL"),
+        "clock": clock,
+        "ids": counting_ids(),
+    }
 
 
 def _limits(given: Mapping[str, Any]) -> Limits:

@@ -1,0 +1,1 @@
+"""Real recorded inputs, replayed; skipped where the data is absent."""
