@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from harness._json import FrozenDict
+from harness._json import frozen_dict
 from harness._records import PublicContent, RunRecord, StreamEvent, Trace
 from harness._run import Run
 from harness._states import (
@@ -47,7 +47,7 @@ async def open_run(run: Run) -> None:
     elif answer.failure is not None:
         run.note(TraceCode.RUN_NOT_SAVED, error=answer.failure.error, detail=answer.failure.detail)
         run.life.stop(StopCause.RECORD_NOT_SAVED, run.at)
-    await _send(run, StreamEvent(EventKind.METADATA, FrozenDict({"run_id": run.run_id})))
+    await _send(run, StreamEvent(EventKind.METADATA, frozen_dict({"run_id": run.run_id})))
     await _send(run, _status(run, "STARTED"))
 
 
@@ -56,7 +56,7 @@ def _status(run: Run, stage: str) -> StreamEvent:
     Say a stage and counts; never evidence, never draft text.
     """
     counts = {"stage": stage, "turn": run.turn, "invocations": len(run.invocations)}
-    return StreamEvent(EventKind.STATUS, FrozenDict(counts))
+    return StreamEvent(EventKind.STATUS, frozen_dict(counts))
 
 
 async def send_status(run: Run, stage: str) -> None:
@@ -183,10 +183,10 @@ async def _deliver(run: Run, record: RunRecord) -> bool:
 
 def _content(record: RunRecord, public: PublicContent) -> StreamEvent:
     if public.kind is PublicKind.FAILURE:
-        return StreamEvent(EventKind.FAILURE, FrozenDict({"code": public.code}))
+        return StreamEvent(EventKind.FAILURE, frozen_dict({"code": public.code}))
     fallback = record.fallback_type
     limitations = tuple(
-        FrozenDict(
+        frozen_dict(
             {
                 "kind": limitation.kind.value,
                 "name": limitation.name,
@@ -196,7 +196,7 @@ def _content(record: RunRecord, public: PublicContent) -> StreamEvent:
         for limitation in public.limitations
     )
     sources = tuple(
-        FrozenDict({"tool": source.tool, "source": source.source, "text": source.text})
+        frozen_dict({"tool": source.tool, "source": source.source, "text": source.text})
         for source in public.sources
     )
     data = {
@@ -206,10 +206,10 @@ def _content(record: RunRecord, public: PublicContent) -> StreamEvent:
         "limitations": limitations,
         "sources": sources,
     }
-    return StreamEvent(EventKind.CONTENT, FrozenDict(data))
+    return StreamEvent(EventKind.CONTENT, frozen_dict(data))
 
 
 def _done(record: RunRecord) -> StreamEvent:
     outcome = record.release_outcome
     value = None if outcome is None else outcome.value
-    return StreamEvent(EventKind.DONE, FrozenDict({"outcome": value}))
+    return StreamEvent(EventKind.DONE, frozen_dict({"outcome": value}))

@@ -721,15 +721,15 @@ class RunRecord:
             )
 
     def _check_cause(self, cause: StopCause) -> None:
-        state = CAUSE_STATES[cause]
-        # a safe ending with nothing to release is a failed run (section 4)
-        legal = {state, RunState.FAILED} if cause in SAFE_CAUSES else {state}
-        if self.run_state not in legal:
-            raise IllegalCombinationError(
-                "RunState x StopCause",
-                (self.run_state, cause),
-                tuple((one, cause) for one in RunState if one in legal),
-            )
+        if self.run_state is CAUSE_STATES[cause]:
+            return
+        legal = [(CAUSE_STATES[cause], cause)]
+        if cause in SAFE_CAUSES:
+            # a safe ending with nothing to release is a failed run (section 4)
+            legal.append((RunState.FAILED, cause))
+        found = (self.run_state, cause)
+        if found not in legal:
+            raise IllegalCombinationError("RunState x StopCause", found, tuple(legal))
 
     @property
     def request_status(self) -> RequestStatus:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 
 from harness._records import StreamEvent
-from harness._states import EventKind, ReleaseOutcome
+from harness._states import EventKind
 from harness._tables import DONE_OUTCOMES, STREAM_TRANSITIONS
 from harness.errors import InvalidArgumentError, StreamOrderError
 
@@ -66,9 +66,7 @@ class EventStream:
         if self._closed or (last, event.kind) not in STREAM_TRANSITIONS:
             raise StreamOrderError(event.kind, self.allowed)
         if event.kind is EventKind.DONE and last is not None:
-            outcomes = [
-                outcome.value for outcome in ReleaseOutcome if outcome in DONE_OUTCOMES[last]
-            ]
+            outcomes = DONE_OUTCOMES[last]
             if event.data.get("outcome") not in outcomes:
                 why = f"allowed outcomes after {last.name}: {' '.join(outcomes)}"
                 raise StreamOrderError(event.kind, self.allowed, why)

@@ -366,13 +366,13 @@ OUTCOME_CONTENT: Final = MappingProxyType(
     }
 )
 
-# Section 3.10: the outcomes that DONE may carry, by the event before it.
+# Section 3.10: the outcomes that DONE may carry, as the client reads them, by the event before it.
 DONE_OUTCOMES: Final = MappingProxyType(
     {
-        EventKind.CONTENT: frozenset({ReleaseOutcome.SUCCESS, ReleaseOutcome.FALLBACK}),
-        EventKind.FAILURE: frozenset({ReleaseOutcome.FAILED}),
-        EventKind.METADATA: frozenset({ReleaseOutcome.CANCELLED}),
-        EventKind.STATUS: frozenset({ReleaseOutcome.CANCELLED}),
+        EventKind.CONTENT: (ReleaseOutcome.SUCCESS.value, ReleaseOutcome.FALLBACK.value),
+        EventKind.FAILURE: (ReleaseOutcome.FAILED.value,),
+        EventKind.METADATA: (ReleaseOutcome.CANCELLED.value,),
+        EventKind.STATUS: (ReleaseOutcome.CANCELLED.value,),
     }
 )
 
