@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from threading import Event
-from types import CoroutineType
-from typing import Any, Generic, TypeVar
+from types import CoroutineType, NoneType
+from typing import Any, Final, Generic, TypeVar
 
 from harness._budget import Budget
 from harness._cancel import CancelToken
@@ -17,14 +17,20 @@ from harness._flow import run_flow
 from harness._json import clean_text
 from harness._lifecycle import Lifecycle
 from harness._limits import Limits, to_seconds
-from harness._records import RunRecord
+from harness._records import CanonicalRecord, RunRecord
 from harness._release import ReleasePolicy
 from harness._result import RunResult
 from harness._run import Backoff, Run, Setup
 from harness._seam import Answer, Classifier, Failed, Failure, Seam, classify
 from harness._setup import build_setup, has_methods, is_asynchronous
-from harness._states import FailureKind, OnDisconnect, ProgressMode, StopCause
-from harness._values import PreviousTurn, Request
+from harness._states import (
+    FailureKind,
+    OnDisconnect,
+    ProgressMode,
+    SemanticVerdict,
+    StopCause,
+)
+from harness._values import AgentTurn, Fact, PreviousTurn, Request, Route
 from harness.errors import AwaitableResultError, InvalidArgumentError
 from harness.ports import (
     CanonicalStore,
@@ -44,6 +50,14 @@ from harness.stores.memory import MemoryCanonicalStore, MemoryRunStore
 __all__ = ["Harness", "HarnessBase", "SyncSeam", "SystemClock"]
 
 T = TypeVar("T")
+
+
+_NO_OFFSET: Final = timedelta(0)
+
+#: What hosts return most, and what nobody awaits: looking it up is cheaper than asking.
+PLAIN: Final = frozenset(
+    {NoneType, str, list, tuple, dict, Fact, Route, AgentTurn, SemanticVerdict, CanonicalRecord}
+)
 
 
 class SystemClock:
@@ -95,6 +109,17 @@ class SeamClock:
             self._last = at
         return self._last
 
+    def instant(self) -> float:
+        """
+        The instant at which a call returned, known or not: its answer is not lost with a clock.
+
+        The next active check reads the clock again, and a broken one ends the run there.
+        """
+        try:
+            return self.now()
+        except Exception:  # noqa: BLE001  a broken clock stands still
+            return self._last
+
     def utc(self) -> datetime:
         """
         Wall-clock time, UTC; the last good one, where the host's clock has broken since.
@@ -102,11 +127,12 @@ class SeamClock:
         Raises:
             InvalidArgumentError: It never gave a time in UTC.
         """
-        # a wall clock that breaks must not keep a run from its ending
-        with suppress(Exception):
+        try:
             now = self._clock.utc()
-            if now.utcoffset() == timedelta(0):
+            if now.utcoffset() == _NO_OFFSET:
                 self._utc = now
+        except Exception:  # noqa: BLE001, S110  a broken wall clock keeps no run from its ending
+            pass
         if self._utc is None:
             raise InvalidArgumentError("clock.utc()", None, "a timezone-aware time in UTC")
         return self._utc
@@ -139,30 +165,20 @@ class SyncSeam(SeamClock):
         try:
             value = function(*arguments)
         except Exception as error:  # noqa: BLE001  classified, once, here
-            return Failed(self._instant(), classify(error, self._classifier), error=error)
+            return Failed(self.instant(), classify(error, self._classifier), error=error)
         except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
-            return Failed(self._instant(), interrupt=interrupt)
+            return Failed(self.instant(), interrupt=interrupt)
         # asked of the type, as the language does: a proxy's own __getattr__ may raise
-        if hasattr(type(value), "__await__"):
-            return Failed(self._instant(), _refused_awaitable(value, function))
-        # _instant(), without the call: this line runs five times a step
+        if type(value) not in PLAIN and hasattr(type(value), "__await__"):
+            return Failed(self.instant(), _refused_awaitable(value, function))
+        # instant(), without the call: this line runs five times a step
         try:
             at = self._monotonic() - self._start
             if at > self._last:  # noqa: PLR1730  a call more, on the line that runs most often
                 self._last = at
-        except Exception:  # noqa: BLE001, S110  as in _instant
+        except Exception:  # noqa: BLE001, S110  as in instant
             pass
         return Answer(value, self._last)
-
-    def _instant(self) -> float:
-        """
-        The instant at which a call returned, known or not: its answer is not lost with a clock.
-
-        The next active check reads the clock again, and a broken one ends the run there.
-        """
-        with suppress(Exception):
-            return self.now()
-        return self._last
 
     async def wait(self, seconds: float, life: Lifecycle) -> None:
         """

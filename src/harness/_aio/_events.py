@@ -9,6 +9,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
+from harness._aio._seam import AsyncSeam
 from harness._records import RunRecord, StreamEvent
 from harness._result import RunResult
 from harness._run import Run
@@ -33,12 +34,12 @@ class Channel:
     """
 
     __slots__ = (
-        "_abort",
         "_error",
         "_events",
         "_loop",
         "_reader",
         "_run",
+        "_seam",
         "gone",
         "is_over",
         "record",
@@ -50,7 +51,7 @@ class Channel:
         self._reader: asyncio.Future[None] | None = None
         self._error: BaseException | None = None
         self._run: Run | None = None
-        self._abort: Callable[[], None] | None = None
+        self._seam: AsyncSeam | None = None
         #: Whether the consumer has left.
         self.gone = False
         #: Whether the run has ended.
@@ -58,16 +59,16 @@ class Channel:
         #: The run's record, once it has ended.
         self.record: RunRecord | None = None
 
-    def attach(self, run: Run, abort: Callable[[], None]) -> None:
+    def attach(self, run: Run, seam: AsyncSeam) -> None:
         """
         Take the run whose client this is.
 
         Args:
             run: The run.
-            abort: Cuts short the run's call under way.
+            seam: Cuts short the run's call under way.
         """
         self._run = run
-        self._abort = abort
+        self._seam = seam
 
     async def carry(self, drive: Callable[[], Coroutine[Any, Any, Ending]]) -> None:
         """
@@ -145,8 +146,8 @@ class Channel:
         """
         The consumer leaves: a cancel of the run, unless it has ended or is to go on.
         """
-        run, abort = self._run, self._abort
-        if self.gone or self.is_over or run is None or abort is None:
+        run, seam = self._run, self._seam
+        if self.gone or self.is_over or run is None or seam is None:
             return
         self.gone = True
         while self._events:
@@ -155,8 +156,8 @@ class Channel:
                 taken.set_exception(ClientGoneError())
         self._wake()
         if run.setup.on_disconnect is OnDisconnect.CANCEL:
-            run.life.stop(StopCause.CLIENT_DISCONNECTED, run.seam.now())
-            abort()
+            run.life.stop(StopCause.CLIENT_DISCONNECTED, seam.instant())
+            seam.abort_soon()
 
     def leave_soon(self) -> None:
         """

@@ -212,7 +212,7 @@ class AsyncHarness(HarnessBase):
         request = to_request(question, context, previous, conversation_id)
         channel = Channel(asyncio.get_running_loop())
         run, seam = self._begin(request, run_id, deadline, channel, budget)
-        channel.attach(run, seam.abort_soon)
+        channel.attach(run, seam)
         drive = partial(self._drive, run, seam, _listening(cancel, run, seam))
         task = asyncio.get_running_loop().create_task(channel.carry(drive))
         task.add_done_callback(channel.never_driven)

@@ -23,7 +23,7 @@ from harness._aio._together import Together
 from harness._lifecycle import Lifecycle
 from harness._run import Run
 from harness._seam import Aborted, Answer, Batch, Classifier, Failed, classify
-from harness._sync import OneByOne, SeamClock, SystemClock
+from harness._sync import PLAIN, OneByOne, SeamClock, SystemClock
 from harness.ports import Clock, IdSource
 
 __all__ = ["AsyncSeam"]
@@ -84,11 +84,12 @@ class AsyncSeam(SeamClock):
         try:
             value = function(*arguments)
         except Exception as error:  # noqa: BLE001  classified, once, here
-            return Failed(self.now(), classify(error, self._classifier), error=error)
+            return Failed(self.instant(), classify(error, self._classifier), error=error)
         except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
-            return Failed(self.now(), interrupt=interrupt)
-        if not hasattr(value, "__await__"):
-            return Answer(value, self.now())
+            return Failed(self.instant(), interrupt=interrupt)
+        # asked of the type, as the language does: a proxy's own __getattr__ may raise
+        if type(value) in PLAIN or not hasattr(type(value), "__await__"):
+            return Answer(value, self.instant())
         if self.closed:
             return self._left(value)
         ending = self.run.life.stopped is not None
@@ -147,11 +148,11 @@ class AsyncSeam(SeamClock):
         try:
             result = await value
         except Exception as error:  # noqa: BLE001  classified, once, here
-            return Failed(self.now(), classify(error, self._classifier), error=error)
+            return Failed(self.instant(), classify(error, self._classifier), error=error)
         except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
             self.closed = isinstance(interrupt, GeneratorExit) and not is_running(task)
-            return Failed(self.now(), interrupt=interrupt)
-        return Answer(result, self.now())
+            return Failed(self.instant(), interrupt=interrupt)
+        return Answer(result, self.instant())
 
     async def _shielded(self, value: Any) -> Answer:
         """
@@ -173,7 +174,7 @@ class AsyncSeam(SeamClock):
             inspect.CORO_CREATED
         ):
             value.close()
-        return Failed(self.now(), interrupt=asyncio.CancelledError())
+        return Failed(self.instant(), interrupt=asyncio.CancelledError())
 
     # --- the end of the run
 
@@ -227,11 +228,11 @@ class AsyncSeam(SeamClock):
         """
         deadline = self.run.life.deadline
         if deadline is not None:
-            self._timer = self._loop.call_later(deadline - self.now(), self._expire)
+            self._timer = self._loop.call_later(deadline - self.instant(), self._expire)
 
     def _expire(self) -> None:
         self._timer = None
-        if self.run.life.check(self.now()) is not None:
+        if self.run.life.check(self.instant()) is not None:
             self.abort()
         elif self._calls:
             # the host's clock is behind the loop's

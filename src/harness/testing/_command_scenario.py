@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from typing import TextIO
 
 from harness.testing._files import read_scenarios
 from harness.testing._schema import MalformedScenarioError
@@ -57,7 +58,7 @@ def run(namespace: argparse.Namespace) -> int:
 
 
 def _usage(message: str) -> int:
-    print(f"scenario: {message}", file=sys.stderr)
+    _say(f"scenario: {message}", file=sys.stderr)
     return _MALFORMED
 
 
@@ -72,7 +73,7 @@ def _write_scenario(file: str) -> int:
         return _usage(f"{file}: {error.strerror or type(error).__name__}")
     except (RecordDecodeError, StoreError, ValueError) as error:
         return _usage(f"{file}: {error}")
-    print(json.dumps(scenario, indent=1, ensure_ascii=False))
+    _say(json.dumps(scenario, indent=1, ensure_ascii=False))
     return 0
 
 
@@ -99,6 +100,13 @@ def _outcomes(
             yield error
 
 
+def _say(line: str, file: TextIO | None = None) -> None:
+    """
+    Print a line; the streams are looked up late, so that whoever replaced them gets it.
+    """
+    (sys.stdout if file is None else file).write(f"{line}\n")
+
+
 class _Tally:
     """
     Prints a line a scenario, then a count.
@@ -114,17 +122,17 @@ class _Tally:
         """
         if isinstance(outcome, MalformedScenarioError):
             self._malformed += 1
-            print(f"malformed: {outcome}", file=sys.stderr)
+            _say(f"malformed: {outcome}", file=sys.stderr)
             return
         self._passed += outcome.passed
         self._failed += not outcome.passed
         if self._as_json:
             line = {"name": outcome.scenario.name, **outcome.observed}
-            print(json.dumps(line, ensure_ascii=False))
+            _say(json.dumps(line, ensure_ascii=False))
         else:
-            print(f"{'ok' if outcome.passed else 'FAILED'} {outcome.scenario.name!s}")
+            _say(f"{'ok' if outcome.passed else 'FAILED'} {outcome.scenario.name!s}")
         for difference in outcome.differences:
-            print(f"  {difference}", file=sys.stderr if self._as_json else sys.stdout)
+            _say(f"  {difference}", file=sys.stderr if self._as_json else sys.stdout)
 
     def close(self) -> int:
         """
@@ -133,7 +141,7 @@ class _Tally:
         count = f"{self._passed} passed, {self._failed} failed"
         if self._malformed:
             count += f", {self._malformed} malformed"
-        print(count, file=sys.stderr if self._as_json else sys.stdout)
+        _say(count, file=sys.stderr if self._as_json else sys.stdout)
         if self._malformed:
             return _MALFORMED
         return _DIFFERENT if self._failed else 0

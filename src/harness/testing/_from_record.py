@@ -107,6 +107,8 @@ class _Writer:
         self._inferred = False
         self._number = 0
         self._serial = 0
+        self._known = ""
+        self._refused: list[dict[str, Any]] = []
         self._during: str | None = None
 
     def write(self) -> dict[str, Any]:
@@ -116,6 +118,7 @@ class _Writer:
         events = tuple(self._record.trace)
         for place, event in enumerate(events):
             self._take(event, events[place + 1 :])
+        self._end_batch()
         record = self._record
         scenario: dict[str, Any] = {
             "name": f"from-{record.run_id}",
@@ -214,17 +217,26 @@ class _Writer:
             if component is Component.TOOL:
                 self._tool(event.detail["tool"], attempt)
             else:
+                self._end_batch()
                 self._steps[component].append(self._model(component, attempt, after))
                 self._during = f"{_NAMES[component]}:{attempt.number}"
         elif event.code is TraceCode.CALL_REFUSED and self._steps[Component.DIAGNOSIS_AGENT]:
-            self._add_call({"tool": event.detail["tool"]})
+            self._refused.append({"tool": event.detail["tool"]})
         elif event.code is TraceCode.PROGRESS_JUDGED:
             self._judged(event)
+
+    def _end_batch(self) -> None:
+        """
+        Put the calls that did not fit behind those that did: so they were asked for.
+        """
+        for call in self._refused:
+            self._add_call(call)
+        self._refused = []
 
     def _model(
         self, component: Component, attempt: AttemptRecord, after: tuple[TraceEvent, ...]
     ) -> dict[str, Any]:
-        step: dict[str, Any] = {"takes_ms": attempt.seconds * 1000}
+        step: dict[str, Any] = {"takes_ms": _milliseconds(attempt)}
         if attempt.usage is UsageKind.REPORTED:
             step["usage"] = {"input_tokens": attempt.tokens, "cost": str(attempt.cost)}
         elif attempt.usage is UsageKind.INVALID:
@@ -280,7 +292,7 @@ class _Writer:
                 break
             if event.code is TraceCode.PROGRESS_JUDGED:
                 gained = event.detail["progress"] == Progress.GAINED.name
-                facts = {"facts": self._new[:1]} if gained else {}
+                facts = {"facts": list(self._new)} if gained else {}
                 return {"progress": {"state": event.detail["progress"], **facts}}
         return {}
 
@@ -310,7 +322,7 @@ class _Writer:
         if row is None or row.code not in _REFUSED_CALLS:
             self._executed += 1
             self._during = f"tool:{self._executed}"
-            step = {"takes_ms": attempt.seconds * 1000, **self._result(attempt, row)}
+            step = {"takes_ms": _milliseconds(attempt), **self._result(attempt, row)}
             self._tools.setdefault(name, []).append(step)
 
     def _add_call(self, call: dict[str, Any]) -> None:
@@ -343,10 +355,12 @@ class _Writer:
         for number in range(1, count + 1):
             self._serial += is_new
             share = max(1, room // (count - number + 1))
-            made_up = _made_up(self._serial, share)
+            # what was not new stood in an earlier fact, to the letter
+            made_up = _made_up(self._serial, share) if is_new or not self._known else self._known
             text = self._texts.get((row.invocation_id, number), made_up)
             room -= len(text.encode())
             facts.append(text)
+            self._known = text
             if is_new:
                 self._new.append(f"@{row.number}.{number}")
         return facts
@@ -404,6 +418,13 @@ def _name(member: Any) -> str | None:
     return None if member is None else str(member.name)
 
 
+def _milliseconds(attempt: AttemptRecord) -> float:
+    """
+    Give an attempt's duration without the noise of adding up binary fractions.
+    """
+    return round(attempt.seconds * 1000, 6)
+
+
 def _uncited() -> dict[str, Any]:
     """
     The draft that a repair replaced: it is not kept, so one with the same fate stands for it.
@@ -452,7 +473,8 @@ def _cited_texts(record: RunRecord) -> dict[tuple[str, int], str]:
             if citation.quote and not broken:
                 key = (citation.invocation_id, citation.fact_id or 1)
                 if citation.quote not in texts.get(key, ""):
-                    texts[key] = f"{texts.get(key, '')} {citation.quote}".strip()
+                    # blanks round a quote are part of it, and a blank text would be no fact
+                    texts[key] = f"{texts.get(key, 'fact:')}{citation.quote}."
     return texts
 
 

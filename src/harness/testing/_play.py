@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -43,6 +44,9 @@ from harness.testing._schema import MalformedScenarioError
 __all__ = ["PlayedCanonicalStore", "PlayedRunStore", "PlayedTool", "Player"]
 
 Step = Mapping[str, Any]
+
+#: More digits than a run has invocations.
+_MOST_DIGITS = 9
 
 
 class OutOfSteps(BaseException):
@@ -139,10 +143,9 @@ def _usage(given: Any) -> Any:
         return given
     cost = given.get("cost")
     if isinstance(cost, str):
-        try:
+        # what is no number stays text, for the harness to judge
+        with suppress(InvalidOperation):
             cost = Decimal(cost)
-        except InvalidOperation:
-            pass
     return Usage(given.get("input_tokens"), given.get("output_tokens"), cost)
 
 
@@ -223,7 +226,7 @@ def _place(number: str, count: int) -> int | None:
     """
     Read the number of an ``@n``; ``None`` where it names nothing yet.
     """
-    if number.isascii() and number.isdigit() and number[0] != "0" and len(number) < 10:
+    if number.isascii() and number.isdigit() and number[0] != "0" and len(number) <= _MOST_DIGITS:
         place = int(number)
         return place if 1 <= place <= count else None
     return None

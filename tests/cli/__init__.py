@@ -1,0 +1,1 @@
+"""The command line: its commands called in process, and a few times as real processes."""

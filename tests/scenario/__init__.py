@@ -1,0 +1,1 @@
+"""Scenario files: the format, the command, the agreement with an independent model."""
