@@ -282,6 +282,8 @@ def _arguments(value: object) -> FrozenDict:
     if isinstance(value, str):
         try:
             value = _decode(value)
+        except NotJsonError:
+            raise
         except (ValueError, RecursionError) as error:
             message = f"no JSON text ({type(error).__name__})"
             raise NotJsonError(message) from None

@@ -16,7 +16,7 @@ LOG = """\
 """
 
 # The endings of a run, reached by an agent that a user could have written.
-AGENTS = '''\
+AGENTS = """\
 import os, signal, sys
 from harness import AgentTurn, DiagnosisDraft, ToolCall
 from harness.errors import RejectedError
@@ -54,7 +54,7 @@ def waiting():
     async def agent(view):
         pass
     return agent
-'''
+"""
 
 
 @frozen

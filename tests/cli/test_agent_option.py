@@ -19,9 +19,7 @@ def test_a_factory_may_stand_inside_a_class(agents: str) -> None:
     assert callable(load_agent(f"{agents}:Namespace.make"))
 
 
-def test_the_current_directory_is_searched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_current_directory_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A module beside the logs is found, however the command was started."""
     (tmp_path / "an_agent_here.py").write_text("def make():\n    return lambda view: None\n")
     monkeypatch.chdir(tmp_path)

@@ -21,7 +21,7 @@ def test_a_report_names_file_and_line(log: Path, call: Call) -> None:
     """A report is on standard output, each statement with its evidence by file and line."""
     called = call("diagnose", log)
     assert called.status == 0
-    assert 'say "pool exhausted after 2000 ms"' in called.out
+    assert 'pool exhausted after 2000 ms"' in called.out
     assert "[1] payment.log:2\n" in called.out
     assert called.out.splitlines()[0].endswith("[1]")
 
@@ -52,7 +52,7 @@ def test_a_failure_is_told_with_its_reason(log: Path, agents: str, call: Call) -
         "No diagnosis: the run failed (AGENT_UNAVAILABLE).\n",
     )
     assert (
-        "diagnosis agent 1 failed: REJECTED: RejectedError: the key is \\u001b[31mwrong"
+        "diagnosis agent 1 failed (REJECTED): RejectedError: the key is \\u001b[31mwrong"
         in called.err
     )
 

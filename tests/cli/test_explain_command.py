@@ -88,7 +88,7 @@ def test_a_missing_database_is_not_made(tmp_path: Path, call: Call) -> None:
     """Asking about a run makes no file."""
     called = call("explain", "r-1", "--db", tmp_path / "none.db")
     assert (called.status, called.out) == (2, "")
-    assert "there is no such file" in called.err
+    assert "does not exist" in called.err
     assert list(tmp_path.iterdir()) == []
 
 

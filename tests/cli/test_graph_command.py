@@ -1,9 +1,12 @@
 """The failure graph, and the path of a run in it."""
 
+import json
 import re
 from collections import Counter
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -26,16 +29,17 @@ _IDS = [step.id for step in STEPS]
 _WAYS = {(way.source, way.target): way for way in WAYS}
 
 
-def _runs() -> dict[str, RunRecord]:
-    """Every conformance case, run."""
-    found = (load_scenario(data, where) for where, data in read_scenarios([str(_CASES)]))
-    return {scenario.name: run_scenario(scenario).record for scenario in found}
+def _data(name: str) -> dict[str, Any]:
+    """The data of a conformance case."""
+    data: dict[str, Any] = json.loads((_CASES / f"{name}.json").read_text(encoding="utf-8"))
+    return data
 
 
 @pytest.fixture(scope="module")
 def runs() -> dict[str, RunRecord]:
     """Every conformance case, run once for this module."""
-    return _runs()
+    found = (load_scenario(data, where) for where, data in read_scenarios([str(_CASES)]))
+    return {scenario.name: run_scenario(scenario).record for scenario in found}
 
 
 def test_every_step_and_way_has_a_name_of_its_own() -> None:
@@ -62,7 +66,7 @@ def test_every_run_took_a_path_of_the_picture(runs: dict[str, RunRecord]) -> Non
     """The path of each case is made of ways of the picture, and its stop cause stands on one."""
     for name, record in runs.items():
         path = path_of(record)
-        ways = [pair for pair in zip(path, path[1:], strict=False) if pair[1] != "release"]
+        ways = [pair for pair in pairwise(path) if pair[1] != "release"]
         assert [pair for pair in ways if pair not in _WAYS] == [], name
         stopped = path[path.index("release") - 1], "release"
         anywhere = record.stop_cause in ANYWHERE
@@ -81,8 +85,7 @@ def test_every_run_took_a_path_of_the_picture(runs: dict[str, RunRecord]) -> Non
         ("scene-02-missing-context-declared", "request route context release save fallback"),
         (
             "repair-succeeds",
-            "request route context turn batch turn draft evidence repair evidence semantic release"
-            " save report",
+            "turn draft evidence repair evidence semantic release save report",
         ),
         ("general-reply", "request route context responder release save reply"),
         ("record-not-saved", "release failure"),
@@ -116,18 +119,11 @@ def test_a_store_that_breaks_under_the_guard_is_told_from_one_under_a_tool(
     runs: dict[str, RunRecord],
 ) -> None:
     """A record that is gone when the evidence guard reads it ends the run at the guard."""
-    data = dict(run_scenario_data("scene-01-both-gates-pass"), name="gone")
-    data["canonical_store"] = {"load": {"1": "raise"}}
-    del data["expect"]
-    record = run_scenario(load_scenario(data)).record
+    broken = {"canonical_store": {"load": {"1": "raise"}}, "expect": {}}
+    record = run_scenario(load_scenario({**_data("scene-01-both-gates-pass"), **broken})).record
     assert path_of(record)[-4:] == ("batch", "release", "save", "failure")
     handed_in = evolve(record, collection_state=runs["repair-succeeds"].collection_state)
     assert path_of(handed_in)[-5:] == ("draft", "evidence", "release", "save", "failure")
-
-
-def run_scenario_data(name: str) -> dict[str, object]:
-    """The data of a conformance case."""
-    return next(dict(data) for _, data in read_scenarios([str(_CASES / f"{name}.json")]))
 
 
 def test_every_component_has_its_step(runs: dict[str, RunRecord]) -> None:

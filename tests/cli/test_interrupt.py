@@ -44,10 +44,10 @@ def test_behind_a_host_function_it_is_outside_again(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(threading.Thread, "start", lambda _thread: None)
 
     def fail() -> None:
-        raise ValueError
+        raise ValueError("broken")
 
     with Interrupt() as interrupt:
-        with pytest.raises(ValueError, match=""):
+        with pytest.raises(ValueError, match="broken"):
             interrupt.around(fail)()
         _press()
         assert not interrupt.token.is_cancelled

@@ -88,7 +88,7 @@ def test_ctrl_c_leaves_a_record_and_no_traceback(log: Path, tmp_path: Path) -> N
     )
     with process:
         assert process.stderr is not None
-        lines = []
+        lines: list[bytes] = []
         while not lines or lines[-1] != b"waiting\n":
             lines.append(process.stderr.readline())
         process.send_signal(signal.SIGINT)

@@ -29,7 +29,10 @@ _SOURCES = (
 def _record(public: PublicContent | None) -> RunRecord:
     """A record that has not ended, with something public put into it."""
     return RunRecord(
-        run_id="r", request=Request("why?"), started_at=datetime(2024, 5, 4, tzinfo=UTC), public=public
+        run_id="r",
+        request=Request("why?"),
+        started_at=datetime(2024, 5, 4, tzinfo=UTC),
+        public=public,
     )
 
 

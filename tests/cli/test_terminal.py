@@ -62,7 +62,7 @@ def test_a_line_stays_one_line() -> None:
 def test_a_safe_stream_is_made_once() -> None:
     """Making a stream safe twice escapes once."""
     safe = SafeStream(io.StringIO())
-    assert SafeStream.of(safe) is safe  # type: ignore[arg-type]  it stands where a stream stood
+    assert SafeStream.of(safe) is safe
     assert SafeStream.of(io.StringIO()).getvalue() == ""
 
 

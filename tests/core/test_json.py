@@ -77,8 +77,7 @@ REFUSED = {
 def test_freezing_keeps_the_value(value: Any) -> None:
     """A frozen value writes the same JSON, and thaws to an equal one."""
     frozen = freeze(value)
-    cleaned = json.loads(json.dumps(value).encode("utf-8", "surrogatepass"))
-    assert json.loads(canonical(frozen)) == cleaned or "\\ud" in json.dumps(value)
+    assert json.loads(canonical(frozen)) == value
     assert freeze(frozen) == frozen
 
 

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 
 from harness._aio._together import Together
 from harness._lifecycle import Lifecycle
-from harness._run import Run
+from harness._run import Run, Stopped
 from harness._seam import Aborted, Answer, Batch, Classifier, Failed, classify
 from harness._sync import PLAIN, OneByOne, SeamClock, SystemClock
 from harness.ports import Clock, IdSource
@@ -141,16 +141,27 @@ class AsyncSeam(SeamClock):
             return Failed(answer.ended, interrupt=asyncio.CancelledError())
         return answer
 
-    async def _settled(self, value: Any, task: asyncio.Task[Any]) -> Answer:
+    async def _settled(self, value: Any, task: asyncio.Task[Any] | None = None) -> Answer:
         """
         Await a host's awaitable, whatever comes of it.
+
+        Args:
+            value: The awaitable.
+            task: The task of the run, where that is what awaits it.
+
+        Raises:
+            Stopped: The coroutine of that task is being closed.
         """
         try:
             result = await value
         except Exception as error:  # noqa: BLE001  classified, once, here
             return Failed(self.instant(), classify(error, self._classifier), error=error)
         except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
-            self.closed = isinstance(interrupt, GeneratorExit) and not is_running(task)
+            closing = task is not None and isinstance(interrupt, GeneratorExit)
+            if closing and not is_running(task):
+                # closing a coroutine drops what the inner ones return, but not what they raise
+                self.interrupted(interrupt)
+                raise Stopped from None
             return Failed(self.instant(), interrupt=interrupt)
         return Answer(result, self.instant())
 
@@ -158,11 +169,7 @@ class AsyncSeam(SeamClock):
         """
         Await a call in a task of its own, so that no cancel of the caller's cuts it short.
         """
-
-        async def settled() -> Answer:
-            return await self._settled(value, running_task())
-
-        task = self._loop.create_task(settled())
+        task = self._loop.create_task(self._settled(value))
         await self.ended((task,))
         return task.result() if task.done() and not task.cancelled() else self._left(value)
 
@@ -205,7 +212,7 @@ class AsyncSeam(SeamClock):
         while not self.closed and (left := [task for task in tasks if not task.done()]):
             try:
                 await asyncio.wait(left)
-            except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
+            except asyncio.CancelledError as interrupt:
                 self.interrupted(interrupt)
 
     def interrupted(self, interrupt: BaseException) -> None:
@@ -249,7 +256,7 @@ def running_task() -> asyncio.Task[Any]:
     return task
 
 
-def is_running(task: asyncio.Task[Any]) -> bool:
+def is_running(task: asyncio.Task[Any] | None) -> bool:
     """
     Whether a task runs right now; it does not while its coroutine is closed from outside.
     """

@@ -103,6 +103,9 @@ class Together(Generic[T]):
                 place, step = self._left.popleft()
                 self._done.append((place, await step()))
                 self._wake()
+                if self._left:
+                    # the run may end over this result: then nothing more is to start
+                    await asyncio.sleep(0)
         except Exception as fault:  # noqa: BLE001  raised again where the batch is awaited
             self._fail(fault)
 

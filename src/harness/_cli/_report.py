@@ -7,7 +7,8 @@ below.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from harness._cli._terminal import one_line
 from harness._records import CitedSource, PublicContent, RunRecord
@@ -104,7 +105,11 @@ def failures(record: RunRecord) -> Iterator[str]:
     """
     for event in record.trace:
         if event.code is TraceCode.ATTEMPT_FAILED:
-            detail = event.detail
-            who = f"{str(detail['component']).lower().replace('_', ' ')} {detail['number']}"
-            what = one_line(f"{detail['error']}: {detail['detail']}".removesuffix(": "))
-            yield f"{who} failed: {detail['kind']}: {what}"
+            yield one_line(_failure(event.detail))
+
+
+def _failure(detail: Mapping[str, Any]) -> str:
+    who = str(detail["component"]).lower().replace("_", " ")
+    # an error of this library says its kind itself
+    why = str(detail["detail"]).removeprefix(f"{detail['kind']}: ")
+    return f"{who} {detail['number']} failed ({detail['kind']}): {detail['error']}: {why}"

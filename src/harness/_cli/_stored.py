@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness._cli._errors import CommandError
 from harness._records import RunRecord
-from harness.errors import RecordDecodeError
+from harness.errors import HarnessError
 
 __all__ = ["find_record", "read_record"]
 
@@ -20,15 +20,14 @@ def find_record(run_id: str, db: str) -> RunRecord:
         db: The file; it is not made where it is missing.
 
     Raises:
-        CommandError: There is no such file, or no such run in it.
-        StoreError: The file is no database of this library.
+        CommandError: There is no such run in it.
+        StoreError: There is no such file, or it is no database of this library.
     """
     # only here: a record's JSON file needs no database
     from harness.stores.sqlite import SqliteRunStore  # noqa: PLC0415
 
-    if not Path(db).is_file():
-        raise CommandError(f"--db: {db}: there is no such file")
-    record = SqliteRunStore(db).load(run_id)
+    with SqliteRunStore(db, create=False) as store:
+        record = store.load(run_id)
     if record is None:
         raise CommandError(f"RUN_ID: {db} has no run {run_id!r}")
     return record
@@ -52,5 +51,5 @@ def read_record(file: str) -> RunRecord:
         raise CommandError(f"{file}: {error.strerror or type(error).__name__}") from error
     except UnicodeDecodeError as error:
         raise CommandError(f"{file}: is no text in UTF-8") from error
-    except (RecordDecodeError, ValueError) as error:
+    except HarnessError as error:
         raise CommandError(f"{file}: {error}") from error

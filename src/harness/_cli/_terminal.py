@@ -60,14 +60,14 @@ class SafeStream:
         self._stream = stream
 
     @classmethod
-    def of(cls, stream: TextIO) -> SafeStream:
+    def of(cls, stream: TextIO | SafeStream) -> SafeStream:
         """
         Make a stream safe that may be so already.
 
         Args:
             stream: Any text stream.
         """
-        return stream if isinstance(stream, cls) else cls(stream)
+        return stream if isinstance(stream, SafeStream) else cls(stream)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

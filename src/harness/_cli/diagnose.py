@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
-
-from attrs import frozen
 
 from harness._cli._agent import load_agent
 from harness._cli._errors import CommandError
@@ -23,7 +23,6 @@ from harness._values import Request
 from harness.logs import LogFileError, LogTool, check_log
 from harness.logs._window import parse_window
 from harness.playbook import PlaybookAgent
-from harness.ports import CanonicalStore, RunStore
 
 __all__ = ["add_arguments", "run"]
 
@@ -69,9 +68,9 @@ def run(namespace: argparse.Namespace) -> int:
     request = Request(namespace.question, _context(namespace))
     _check_files(namespace.logs)
     agent = PlaybookAgent() if namespace.agent is None else load_agent(namespace.agent)
-    stores = _Stores.open(namespace.db)
     progress = Progress(SafeStream.of(sys.stderr), "diagnose")
-    record = _diagnosed(request, agent, LogTool(namespace.logs), stores, progress)
+    with _stores(namespace.db) as stores:
+        record = _diagnosed(request, agent, LogTool(namespace.logs), stores, progress)
     _tell(record, progress, namespace.db)
     if namespace.json:
         # only here: printing a report needs no codec
@@ -121,30 +120,26 @@ def _check_files(paths: list[str]) -> None:
         raise CommandError("; ".join(wrong))
 
 
-@frozen
-class _Stores:
+@contextmanager
+def _stores(db: str | None) -> Iterator[dict[str, Any]]:
     """
-    Where a run and its records are kept.
+    Open a database file; without one all is kept in memory.
+
+    Yields:
+        The arguments of the harness.
     """
+    if db is None:
+        yield {}
+        return
+    # only here: a run in memory needs no database
+    from harness.stores.sqlite import SqliteStores  # noqa: PLC0415
 
-    canonical: CanonicalStore | None = None
-    runs: RunStore | None = None
-
-    @classmethod
-    def open(cls, db: str | None) -> _Stores:
-        """
-        Open a database file; without one all is kept in memory.
-        """
-        if db is None:
-            return cls()
-        # only here: a run in memory needs no database
-        from harness.stores.sqlite import SqliteCanonicalStore, SqliteRunStore  # noqa: PLC0415
-
-        return cls(SqliteCanonicalStore(db), SqliteRunStore(db))
+    with SqliteStores(db) as stores:
+        yield {"canonical_store": stores.canonical, "run_store": stores.runs}
 
 
 def _diagnosed(
-    request: Request, agent: Any, tool: LogTool, stores: _Stores, progress: Progress
+    request: Request, agent: Any, tool: LogTool, stores: dict[str, Any], progress: Progress
 ) -> RunRecord:
     """
     Run the diagnosis; Ctrl-C ends it, and its record is there all the same.
@@ -153,8 +148,7 @@ def _diagnosed(
         harness = Harness(
             interrupt.around(getattr(agent, "next_turn", agent)),
             [WatchedTool(tool, progress, interrupt)],
-            canonical_store=stores.canonical,
-            run_store=stores.runs,
+            **stores,
         )
         # what run() is made of: an interrupt comes back beside its record and is not raised
         record, _interrupt = harness._execute(  # noqa: SLF001

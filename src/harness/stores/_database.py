@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
-from types import MappingProxyType
 from time import monotonic, sleep
+from types import MappingProxyType
 from typing import Any, Final
-from weakref import WeakSet
 
 from harness._limits import to_seconds
 from harness.errors import InvalidArgumentError, StoreError
+from harness.stores._forks import FORKS
 from harness.stores._schema import is_current, migrate
 
 __all__ = ["Database"]
@@ -70,7 +70,7 @@ class Database:
         self._closed = False
         if not create and not Path(self.path).exists():
             raise StoreError(self.path, "does not exist")
-        _FORKS.add(self)
+        FORKS.add(self)
         with self.reading():
             pass
 
@@ -106,6 +106,19 @@ class Database:
         with self._lock:
             self._closed = True
             self._disconnect()
+
+    def hold(self) -> None:
+        """
+        Let the transaction under way end, and close; nobody goes on before :meth:`release`.
+        """
+        self._lock.acquire()
+        self._disconnect()
+
+    def release(self) -> None:
+        """
+        Let whoever waits go on, with a connection of its own.
+        """
+        self._lock.release()
 
     def _disconnect(self) -> None:
         if self._connection is not None:
@@ -156,7 +169,6 @@ class Database:
         while True:
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
-                return
             except sqlite3.OperationalError as error:
                 code = _code(error)
                 if code == sqlite3.SQLITE_READONLY:
@@ -165,6 +177,8 @@ class Database:
                 if code != sqlite3.SQLITE_BUSY or monotonic() >= give_up:
                     raise
                 sleep(_PAUSE)
+            else:
+                return
 
     def _clear(self, error: sqlite3.Error) -> StoreError:
         """
@@ -235,52 +249,3 @@ def _why_not_opened(path: Path) -> str:
     if not path.parent.is_dir():
         return "cannot be made: its folder does not exist"
     return "cannot be opened: not allowed, or not a plain file"
-
-
-# --- forks
-
-
-class _Forks:
-    """
-    Keeps connections from crossing a fork, on whose other side SQLite must not meet them.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._databases: WeakSet[Database] = WeakSet()
-        self._held: list[Database] = []
-
-    def add(self, database: Database) -> None:
-        """
-        Look after a database from now on.
-        """
-        with self._lock:
-            self._databases.add(database)
-
-    def before(self) -> None:
-        """
-        Let every transaction end, and close; whoever comes next opens again.
-        """
-        self._lock.acquire()
-        self._held = list(self._databases)
-        for database in self._held:
-            database._lock.acquire()  # noqa: SLF001  one module's two halves
-            database._disconnect()  # noqa: SLF001
-
-    def after(self) -> None:
-        """
-        Let them go on, on this side of the fork.
-        """
-        for database in self._held:
-            database._lock.release()  # noqa: SLF001
-        self._held = []
-        self._lock.release()
-
-
-#: One a process: the system's fork knows of no instance.
-_FORKS: Final = _Forks()
-
-if hasattr(os, "register_at_fork"):  # pragma: no branch  every system that forks has it
-    os.register_at_fork(
-        before=_FORKS.before, after_in_parent=_FORKS.after, after_in_child=_FORKS.after
-    )

@@ -52,11 +52,16 @@ def recover_abandoned(
         InvalidArgumentError: The age is negative or no ``timedelta``, or the time is naive.
         StoreError: The store cannot be used; the runs that were ended until then stay ended.
     """
-    if not isinstance(older_than, timedelta) or older_than < timedelta(0):
-        raise InvalidArgumentError("older_than", older_than, "a timedelta of 0 or more")
+    age = _to_age(older_than)
     now = datetime.now(UTC) if now is None else check_utc(now, "now").astimezone(UTC)
-    ended = (_abandoned(record, now) for record in store.unfinished(older_than, now))
+    ended = (_abandoned(record, now) for record in store.unfinished(age, now))
     return tuple(record for record in ended if store.finish(record) is None)
+
+
+def _to_age(value: Any) -> timedelta:
+    if not isinstance(value, timedelta) or value < timedelta(0):
+        raise InvalidArgumentError("older_than", value, "a timedelta of 0 or more")
+    return value
 
 
 def _abandoned(record: RunRecord, now: datetime) -> RunRecord:

@@ -392,6 +392,8 @@ _PUBLIC = _object(
     }
 )
 
+_USED_COUNTS = ("model_attempts", "tool_calls", "tokens", "evidence_bytes", "unknown_usage")
+
 #: The keys of an expectation, in the order of the format.
 EXPECT: Mapping[str, Check] = {
     "run_state": _member(RunState),
@@ -410,7 +412,7 @@ EXPECT: Mapping[str, Check] = {
     "attempts": _mapping(_count, _member(Component)),
     "used": _object(
         {
-            **dict.fromkeys(("model_attempts", "tool_calls", "tokens", "evidence_bytes", "unknown_usage"), _count),
+            **dict.fromkeys(_USED_COUNTS, _count),
             "cost": _cost,
         }
     ),

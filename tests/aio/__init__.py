@@ -1,0 +1,1 @@
+"""The asynchronous driver: aborts, cancels, batches, streams, many runs at once."""
