@@ -152,7 +152,7 @@ class _Lookup:
             allowed = f"an object with {method}, or a function"
             raise InvalidArgumentError(role, target, allowed)
         self.check_plain(role, function)
-        return _with_attempt(function)
+        return _with_attempt(role, function)
 
     def check_plain(self, role: str, function: object) -> None:
         """
@@ -206,7 +206,7 @@ class _Lookup:
         if project is not None and not callable(project):
             raise InvalidArgumentError(f"tool {name!r}.project", project, "a method, or None")
         self.check_plain(f"tool {name!r}.project", project)
-        spec = ToolSpec(name, parameters, _with_attempt(tool.execute), project)
+        spec = ToolSpec(name, parameters, _with_attempt(f"tool {name!r}", tool.execute), project)
         description = clean_text(_tool_text(tool, "description"))
         return spec, ToolInfo(name, description, parameters)
 
@@ -230,12 +230,18 @@ def _parameters(name: str, parameters: Any) -> Mapping[str, Parameter] | None:
     return MappingProxyType(dict(parameters))
 
 
-def _with_attempt(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_attempt(role: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """
     Let a function that takes only its argument be called with the attempt as well.
+
+    Raises:
+        InvalidArgumentError: It takes neither one argument nor two.
     """
-    if _takes_two(function):
+    if _takes(function, 2):
         return function
+    if not _takes(function, 1):
+        allowed = "a function of one argument, or of it and the attempt"
+        raise InvalidArgumentError(role, function, allowed)
     if inspect.iscoroutinefunction(function):
 
         async def call_async(argument: object, _attempt: object) -> object:
@@ -251,13 +257,14 @@ def _with_attempt(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _takes_two(function: Callable[..., Any]) -> bool:
+def _takes(function: Callable[..., Any], count: int) -> bool:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
+        # not to be read, as some builtins: only calling it tells
         return True
     try:
-        signature.bind(None, None)
+        signature.bind(*[None] * count)
     except TypeError:
         return False
     return True

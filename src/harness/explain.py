@@ -51,7 +51,7 @@ class Explanation:
     sections: tuple[Section, ...]
 
     def __str__(self) -> str:
-        lines = [f"run {self.run_id}"]
+        lines = [f"run {one_line(self.run_id)}"]
         for number, section in enumerate(self.sections, 1):
             lines.append(f"{number}. {section.title}")
             lines.extend(f"   {line}" for line in section.lines)

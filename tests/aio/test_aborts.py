@@ -336,14 +336,16 @@ def test_a_clock_behind_the_loop_keeps_its_own_time() -> None:
 
 def test_a_timer_that_finds_no_call_is_set_again_by_the_next() -> None:
     """A clock behind the loop's misses no deadline that passes in a later call."""
-    clock, store = VirtualClock(), Slow(MemoryRunStore(), finish=25)
+    clock, client = VirtualClock(), Slow(RecordingClient(), send=25)
 
-    async def body() -> object:
-        await asyncio.sleep(1)
-        return "a"
+    async def body() -> None:
+        clock.advance(10_000)
+        await asyncio.Future()
 
-    quick = world(asking(["logs"]), tool("logs", body), clock=clock, run_store=store)
-    assert ending(_run(quick, deadline=10)) == ("SUCCESS", "REPORT_APPROVED", "SUCCESS")
+    quick = world(asking(["a"], ["b"]), sleeping("a", 1), tool("b", body), clock=clock)
+    record = _run(quick, deadline=10, client=client)
+    assert ending(record) == ("TIMED_OUT", "DEADLINE_EXCEEDED", "FALLBACK")
+    assert record.attempts[-1].outcome.name == "INTERRUPTED"
 
 
 def test_a_clock_that_breaks_loses_no_answer() -> None:

@@ -326,6 +326,23 @@ def test_a_run_whose_loop_is_gone_awaits_no_store() -> None:
     assert record.run_state.name == "RUNNING"
 
 
+def test_a_run_whose_loop_is_gone_leaves_a_future_alone() -> None:
+    """What a store gives back then may be any awaitable."""
+    began = []
+
+    async def body() -> None:
+        began.append(1)
+        await asyncio.Future()
+
+    class Lazy(MemoryRunStore):
+        def finish(self, record: RunRecord) -> Any:
+            return asyncio.Future(loop=LeapingLoop())
+
+    host = world(asking(["a"]), tool("a", body), run_store=Lazy())
+    _abandoned(host, lambda: bool(began))
+    assert only(host).run_state.name == "RUNNING"
+
+
 def test_a_run_that_is_collected_with_its_loop() -> None:
     """A task that nobody keeps is lost like a crash is, without a word of the harness's."""
     began = []

@@ -118,6 +118,13 @@ def test_a_window_is_told_to_the_agent(log: Path, call: Call) -> None:
     assert {source.source for source in record.public.sources} == {"payment.log:3"}
 
 
+def test_a_deadline_ends_the_run(log: Path, call: Call) -> None:
+    """A run that has no time left is timed out."""
+    called = call("diagnose", log, "--deadline", "0")
+    assert called.status == 4
+    assert "run TIMED_OUT (DEADLINE_EXCEEDED), release FAILED" in called.err
+
+
 def test_a_run_stays_in_the_database(log: Path, tmp_path: Path, call: Call) -> None:
     """With ``--db`` the run and its canonical records are there afterwards."""
     file = tmp_path / "runs.db"
@@ -188,6 +195,8 @@ def test_a_file_that_is_no_log_is_refused(
         (["--context", "until=later"], "until is 'later'; allowed: a date"),
         (["--since", "2024-05-05", "--until", "2024-05-04"], "until is '2024-05-04'; allowed"),
         (["--since", "2024-05-05", "--context", "since=x"], "--since and --context since=..."),
+        (["--deadline", "soon"], "--deadline: invalid float value: 'soon'"),
+        (["--deadline", "nan"], "deadline is nan; allowed: a non-negative finite number"),
         (["--question", " "], "question is ' '; allowed: text that is not blank"),
         (["--agent", "agents"], "--agent is 'agents'; allowed: module:factory"),
         (["--db", "missing/runs.db"], "missing/runs.db: "),

@@ -76,7 +76,7 @@ def test_a_terminal_has_one_live_line() -> None:
     progress.send(_DONE)
     progress.send(_DONE)
     assert out.getvalue() == (
-        "\rdiagnose: checking evidence, turn 2, 3 invocations, 0.0 s\x1b[K\r\x1b[K"
+        "\rdiagnose: 0.0 s, checking evidence, turn 2, 3 invocations\x1b[K\r\x1b[K"
     )
 
 
@@ -97,8 +97,8 @@ def test_a_long_call_shows_that_it_goes_on() -> None:
     for now in (0.1, 0.3, 0.4, 12.0):
         clock.now = now
         progress.tick()
-    seconds = [line.split(", ")[-1] for line in out.getvalue().split("\x1b[K")[:-1]]
-    assert seconds == ["0.0 s", "0.3 s", "12.0 s"]
+    seconds = [line.split(", ")[0] for line in out.getvalue().split("\x1b[K")[:-1]]
+    assert seconds == [f"\rdiagnose: {at} s" for at in ("0.0", "0.3", "12.0")]
 
 
 @pytest.mark.parametrize("event", [_STATUS, _DONE])

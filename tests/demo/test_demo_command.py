@@ -8,6 +8,7 @@ import pytest
 from attrs import evolve
 
 from harness import ReleaseOutcome
+from harness.__main__ import main
 from harness.demo import ENDINGS, Incident, run_demo, run_every_ending
 from harness.demo import _command as command
 from harness.errors import InvalidArgumentError
@@ -112,3 +113,29 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert run_demo("failed", out=io.StringIO(), err=io.StringIO()) == 4
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("made")
+@pytest.mark.parametrize(
+    ("arguments", "status", "shown"),
+    [
+        ([], 0, "Sources"),
+        (["budget"], 3, "BUDGET_EXHAUSTED"),
+        (["--all"], 0, "12 of 12 endings"),
+    ],
+)
+def test_the_command_line_reaches_every_ending(
+    arguments: list[str], status: int, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without argument the report, with a name that ending, with --all the table."""
+    assert main(["demo", *arguments]) == status
+    assert shown in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["budget", "--all"]])
+def test_a_wrong_ending_is_one_clear_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is made; exit status 2."""
+    assert main(["demo", *arguments]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1

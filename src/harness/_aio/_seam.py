@@ -13,7 +13,6 @@ See sections 3.1 and 3.10.
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from types import CoroutineType
@@ -103,9 +102,11 @@ class AsyncSeam(SeamClock):
         Wait; ends at once when the run ends.
         """
         if type(self._clock) is SystemClock:
-            answer = await self.call(_WAIT, asyncio.sleep, seconds)
+            self._waited(await self.call(_WAIT, asyncio.sleep, seconds))
         else:
-            answer = await self.call(_WAIT, self._clock.wait, seconds, life.wake())
+            self._waited(await self.call(_WAIT, self._clock.wait, seconds, life.wake()))
+
+    def _waited(self, answer: Answer) -> None:
         if answer.interrupt is not None:
             self.run.interrupted(answer.interrupt)
         elif answer.error is not None:
@@ -130,7 +131,17 @@ class AsyncSeam(SeamClock):
             self._calls.add(task)
             if self._timer is None:
                 self._arm()
-        answer = await self._settled(value, task)
+        return self._returned(task, cancels, await self._settled(value, task))
+
+    def _returned(self, task: asyncio.Task[Any], cancels: int, answer: Answer) -> Answer:
+        """
+        Tell apart who cut a call short, if anybody did.
+
+        Args:
+            task: Which task made it.
+            cancels: How many cancels of that task were pending before.
+            answer: What came of it.
+        """
         self._calls.discard(task)
         if task in self._aborting:
             self._aborting.discard(task)
@@ -177,9 +188,7 @@ class AsyncSeam(SeamClock):
         """
         Leave what cannot be awaited, without a warning that nobody awaited it.
         """
-        if isinstance(value, CoroutineType) and inspect.getcoroutinestate(value) == (
-            inspect.CORO_CREATED
-        ):
+        if isinstance(value, CoroutineType):
             value.close()
         return Failed(self.instant(), interrupt=asyncio.CancelledError())
 

@@ -102,7 +102,8 @@ class Progress:
 
     def _draw(self) -> None:
         self._drawn = self._clock()
-        line = f"{self._command}: {self._stage}, {self._drawn - self._began:.1f} s"
+        # the seconds first: a long line is cut at its end
+        line = f"{self._command}: {self._drawn - self._began:.1f} s, {self._stage}"
         self._write(self._stream.rewrite, line)
 
     def _write(self, write: Callable[..., None], *arguments: Any, **options: Any) -> None:

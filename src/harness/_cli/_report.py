@@ -112,4 +112,5 @@ def _failure(detail: Mapping[str, Any]) -> str:
     who = str(detail["component"]).lower().replace("_", " ")
     # an error of this library says its kind itself
     why = str(detail["detail"]).removeprefix(f"{detail['kind']}: ")
-    return f"{who} {detail['number']} failed ({detail['kind']}): {detail['error']}: {why}"
+    what = f"{detail['error']}: {why}" if why else detail["error"]
+    return f"{who} {detail['number']} failed ({detail['kind']}): {what}"

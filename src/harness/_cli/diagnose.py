@@ -16,6 +16,7 @@ from harness._cli._report import failures, summary, write_public
 from harness._cli._status import EXIT_STATUS
 from harness._cli._terminal import SafeStream
 from harness._cli._watched import WatchedTool
+from harness._limits import Limits
 from harness._records import RunRecord
 from harness._states import ReleaseOutcome
 from harness._sync import Harness
@@ -49,6 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="makes your own agent; default: a playbook that needs no model",
     )
     parser.add_argument("--db", metavar="FILE", help="keep the run and its records in this file")
+    parser.add_argument(
+        "--deadline",
+        metavar="SECONDS",
+        type=float,
+        default=Limits().deadline,
+        help="how long it may take; default: %(default).0f",
+    )
     parser.add_argument("--json", action="store_true", help="print the run record as JSON")
 
 
@@ -68,9 +76,11 @@ def run(namespace: argparse.Namespace) -> int:
     request = Request(namespace.question, _context(namespace))
     _check_files(namespace.logs)
     agent = PlaybookAgent() if namespace.agent is None else load_agent(namespace.agent)
+    limits = Limits(deadline=namespace.deadline)
     progress = Progress(SafeStream.of(sys.stderr), "diagnose")
     with _stores(namespace.db) as stores:
-        record = _diagnosed(request, agent, LogTool(namespace.logs), stores, progress)
+        given = {**stores, "limits": limits}
+        record = _diagnosed(request, agent, LogTool(namespace.logs), given, progress)
     _tell(record, progress, namespace.db)
     if namespace.json:
         # only here: printing a report needs no codec
@@ -139,7 +149,7 @@ def _stores(db: str | None) -> Iterator[dict[str, Any]]:
 
 
 def _diagnosed(
-    request: Request, agent: Any, tool: LogTool, stores: dict[str, Any], progress: Progress
+    request: Request, agent: Any, tool: LogTool, given: dict[str, Any], progress: Progress
 ) -> RunRecord:
     """
     Run the diagnosis; Ctrl-C ends it, and its record is there all the same.
@@ -148,7 +158,7 @@ def _diagnosed(
         harness = Harness(
             interrupt.around(getattr(agent, "next_turn", agent)),
             [WatchedTool(tool, progress, interrupt)],
-            **stores,
+            **given,
         )
         # what run() is made of: an interrupt comes back beside its record and is not raised
         record, _interrupt = harness._execute(  # noqa: SLF001

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
@@ -27,6 +29,40 @@ EXIT_STATUS: Final = MappingProxyType(
         ReleaseOutcome.CANCELLED: 130,
     }
 )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    Declare the command's arguments.
+
+    Args:
+        parser: The command's parser.
+    """
+    names = ", ".join(ending.name for ending in ENDINGS[1:])
+    parser.add_argument(
+        "ending", nargs="?", metavar="ENDING", help=f"another ending than the report: {names}"
+    )
+    parser.add_argument("--all", action="store_true", help="run every ending, print one table")
+
+
+def run(namespace: argparse.Namespace) -> int:
+    """
+    Run the command.
+
+    Args:
+        namespace: The parsed arguments.
+
+    Returns:
+        As :func:`run_demo` and :func:`run_every_ending`.
+
+    Raises:
+        InvalidArgumentError: If an ending is named beside ``--all``. Nothing was made.
+    """
+    if namespace.all:
+        if namespace.ending is not None:
+            raise InvalidArgumentError("ENDING", namespace.ending, "none beside --all")
+        return run_every_ending(out=sys.stdout, err=sys.stderr)
+    return run_demo(namespace.ending, out=sys.stdout, err=sys.stderr)
 
 
 def run_demo(ending: str | None = None, *, out: TextIO, err: TextIO) -> int:
