@@ -2,7 +2,7 @@
 
 import json
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import deepcopy
 from datetime import UTC, timedelta, timezone
 from decimal import Decimal
@@ -149,6 +149,8 @@ def test_another_layout_is_read() -> None:
     assert record_from_json(indented) == record
     assert record_from_json(indented.encode()) == record
     assert record_from_json(record_to_json(record).encode()).extra == {}
+    evidence = _EVIDENCE["1"]
+    assert canonical_from_json(json.dumps(canonical_to_data(evidence), indent=2)) == evidence
 
 
 def test_a_call_with_refused_arguments_keeps_why() -> None:
@@ -357,8 +359,7 @@ def test_a_wrong_value_is_named_with_its_place(steps: Steps, value: object) -> N
         record_from_data(_with(steps, value))
     assert not isinstance(caught.value, UnknownMemberError)
     assert caught.value.path.startswith(_path(steps))
-    assert caught.value.value == value or caught.value.path != _path(steps)
-    assert caught.value.allowed
+    assert str(caught.value).startswith(f"{caught.value.path} is ")
 
 
 _ILLEGAL: tuple[tuple[Steps, object, str], ...] = (
@@ -434,16 +435,16 @@ def test_an_earlier_version_goes_through_every_step() -> None:
     }
 
 
+def _renamed(data: dict[str, Any]) -> dict[str, Any]:
+    """A step to a version that calls a run's id by another name."""
+    return {"run_id" if key == "id" else key: value for key, value in data.items()}
+
+
 def test_a_migrated_record_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step that renames a field makes an earlier record readable, unknown fields included."""
-
-    def step(data: dict[str, Any], steps: Mapping[int, Any]) -> dict[str, Any]:
-        del steps
-        return {**data, "run_id": data.pop("id")}
-
-    monkeypatch.setattr("harness.codec.migrated", step)
     data = {**_DATA, "id": _DATA["run_id"], "surprise": 1}
     del data["run_id"]
+    monkeypatch.setattr("harness.codec.migrated", lambda data, _steps: _renamed(data))
     record = record_from_data(data)
     assert evolve(record, extra=FrozenDict()) == _RUNS["report"]
     assert dict(record.extra) == {"surprise": 1}
@@ -514,25 +515,26 @@ def test_nesting_is_bounded(place: str) -> None:
         record_from_json(changed[place])
 
 
-@pytest.mark.parametrize("place", ['"question":"', '"text":"', '"service":"'])
-def test_a_lone_surrogate_is_refused(place: str) -> None:
+@pytest.mark.parametrize("half", ["\\ud800", "\\uDFFF", "\ud800"])
+@pytest.mark.parametrize("place", ['"question":"', '"text":"', '"service":"', '{"'])
+def test_a_lone_surrogate_is_refused(place: str, half: str) -> None:
     """Text that UTF-8 cannot encode is not repaired unseen; it was never written here."""
-    text = record_to_json(_RUNS["report"]).replace(place, place + "\\ud800", 1)
-    with pytest.raises(RecordDecodeError):
+    text = record_to_json(_RUNS["report"]).replace(place, place + half, 1)
+    with pytest.raises(RecordDecodeError, match="surrogates not allowed"):
         record_from_json(text)
 
 
-def test_a_lone_surrogate_in_evidence_is_refused() -> None:
-    """The same for a canonical record."""
-    text = canonical_to_json(_EVIDENCE["1"]).replace('"text":"', '"text":"\\udfff', 1)
-    with pytest.raises(RecordDecodeError, match="UTF-8 can encode"):
-        canonical_from_json(text)
+def test_an_escaped_character_is_read() -> None:
+    """A pair of escapes that other writers prefer is the character, and is written as itself."""
+    text = json.dumps(_DATA)
+    assert "\\ud83d\\ude80" in text
+    assert record_from_json(text) == _RUNS["report"]
 
 
 @pytest.mark.parametrize("argument", [None, 1, {}, ["{}"]])
 def test_only_text_is_read_as_text(argument: Any) -> None:
     """An argument of another type is named as such."""
-    with pytest.raises(InvalidArgumentError, match="text is .*; allowed: text, or bytes"):
+    with pytest.raises(InvalidArgumentError, match="; allowed: text, or bytes"):
         record_from_json(argument)
 
 
@@ -552,14 +554,13 @@ def test_only_strict_plain_data_is_read(data: Any) -> None:
 
 # --- what cannot be written
 
+_ANYTHING: Any = object()
 _UNFIT: dict[str, Callable[[], RunRecord]] = {
     "a surrogate": lambda: evolve(_RUNS["report"], run_id="\ud800"),
-    "an object": lambda: evolve(_RUNS["report"], extra=FrozenDict({"surprise": object()})),
-    "a NaN": lambda: evolve(_RUNS["report"], extra=FrozenDict({"surprise": float("nan")})),
+    "an object": lambda: evolve(_RUNS["report"], cancel_reason=_ANYTHING),
+    "a NaN": lambda: evolve(_RUNS["report"], trace=Trace([(TraceCode.RUN_ENDED, float("nan"))])),
     "a NaN cost": lambda: evolve(_RUNS["report"], used=BudgetUse(cost=Decimal("NaN"))),
-    "a huge number": lambda: evolve(
-        _RUNS["report"], trace=Trace([(TraceCode.RUN_ENDED, 0.0, {"n": 10**5000})])
-    ),
+    "a huge number": lambda: evolve(_RUNS["report"], used=BudgetUse(tokens=10**5000)),
 }
 
 
@@ -574,7 +575,7 @@ def test_what_json_cannot_hold_is_not_written(name: str) -> None:
 @pytest.mark.parametrize("value", [None, {}, Fact("text")])
 def test_only_records_are_written(write: Callable[[Any], str], value: object) -> None:
     """Something else is named with what is allowed."""
-    with pytest.raises(InvalidArgumentError, match="record is .*; allowed: a .*Record"):
+    with pytest.raises(InvalidArgumentError, match=r"; allowed: a \w+Record"):
         write(value)
 
 
@@ -616,11 +617,20 @@ _JSON = st.recursive(
 
 def _places(data: Any, steps: Steps = ()) -> list[Steps]:
     """Every place of some data."""
-    inner = data.items() if isinstance(data, dict) else enumerate(data)
+    inner = dict(enumerate(data)) if isinstance(data, list) else data
     found = [steps] if steps else []
-    for step, value in inner if isinstance(data, (dict, list)) else ():
+    for step, value in inner.items() if isinstance(inner, dict) else ():
         found += _places(value, (*steps, step))
     return found
+
+
+def _holds(written: Any, given: Any) -> bool:
+    """Whether everything that was given is written; defaults may stand beside it."""
+    if isinstance(given, dict) and isinstance(written, dict):
+        return all(key in written and _holds(written[key], given[key]) for key in given)
+    if isinstance(given, list) and isinstance(written, list) and len(given) == len(written):
+        return all(map(_holds, written, given))
+    return bool(given == written)
 
 
 @given(st.sampled_from(sorted(_RUNS)), st.data())
@@ -634,7 +644,7 @@ def test_a_changed_record_is_read_whole_or_refused(name: str, draw: st.DataObjec
         saved = record_to_json(record_from_json(text))
     except (RecordDecodeError, SchemaVersionError):
         return
-    assert json.loads(saved) == data
+    assert _holds(json.loads(saved), data)
     assert record_to_json(record_from_json(saved)) == saved
 
 

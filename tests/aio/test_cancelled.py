@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -326,7 +326,14 @@ def test_a_run_whose_loop_is_gone_awaits_no_store() -> None:
     assert record.run_state.name == "RUNNING"
 
 
-def test_a_run_whose_loop_is_gone_leaves_a_future_alone() -> None:
+class _Later:
+    """An awaitable that is no coroutine."""
+
+    def __await__(self) -> Iterator[None]:
+        yield
+
+
+def test_a_run_whose_loop_is_gone_leaves_an_awaitable_alone() -> None:
     """What a store gives back then may be any awaitable."""
     began = []
 
@@ -336,7 +343,7 @@ def test_a_run_whose_loop_is_gone_leaves_a_future_alone() -> None:
 
     class Lazy(MemoryRunStore):
         def finish(self, record: RunRecord) -> Any:
-            return asyncio.Future(loop=LeapingLoop())
+            return _Later()
 
     host = world(asking(["a"]), tool("a", body), run_store=Lazy())
     _abandoned(host, lambda: bool(began))

@@ -155,6 +155,13 @@ def only(harness: AsyncHarness) -> RunRecord:
     return record
 
 
+def has_ended(harness: AsyncHarness) -> bool:
+    """Whether the one run of a harness has ended."""
+    store = harness.run_store
+    assert isinstance(store, MemoryRunStore)
+    return len(store) == 1 and only(harness).stop_cause is not None
+
+
 def ending(record: RunRecord) -> tuple[str, str | None, str | None]:
     """Why a run stopped, and what became public."""
     cause, outcome = record.stop_cause, record.release_outcome

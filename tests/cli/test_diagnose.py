@@ -11,7 +11,7 @@ import pytest
 
 from harness._cli import diagnose
 from harness.codec import record_from_json
-from harness.stores.sqlite import SqliteCanonicalStore, SqliteRunStore
+from harness.stores.sqlite import SqliteStores
 from tests.cli.conftest import LOG, Call
 
 _LOGHUB = Path(__file__).parents[2].parent / "shared" / "data" / "loghub"
@@ -70,7 +70,8 @@ def test_an_interrupt_is_recorded(factory: str, log: Path, agents: str, call: Ca
     assert (called.status, called.out) == (130, "")
     assert "run CANCELLED (INTERRUPTED), release CANCELLED" in called.err
     run_id = called.err.splitlines()[0].removeprefix("diagnose: run ")
-    record = SqliteRunStore("runs.db").load(run_id)
+    with SqliteStores("runs.db") as stores:
+        record = stores.runs.load(run_id)
     assert record is not None
     assert record.run_state.name == "CANCELLED"
 
@@ -130,10 +131,11 @@ def test_a_run_stays_in_the_database(log: Path, tmp_path: Path, call: Call) -> N
     file = tmp_path / "runs.db"
     called = call("diagnose", log, "--db", file, "--json")
     record = record_from_json(called.out)
-    stored = SqliteRunStore(file).load(record.run_id)
+    with SqliteStores(file, create=False) as stores:
+        stored = stores.runs.load(record.run_id)
+        kept = stores.canonical.load(record.invocations[0].invocation_id)
     assert stored is not None
     assert stored.public == record.public
-    kept = SqliteCanonicalStore(file).load(record.invocations[0].invocation_id)
     assert kept is not None
     assert kept.invocation == record.invocations[0]
     assert called.err.endswith(f"explain {record.run_id} --db {file}\n")

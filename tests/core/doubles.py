@@ -99,8 +99,8 @@ def asking(*arguments: Mapping[str, Any], tool: str = "logs", progress: Any = No
 
 
 def citing(number: int, fact: int | None = None, quote: str | None = None) -> Citation:
-    """A citation of the n-th invocation of a run with counting ids."""
-    return Citation(f"E-id-1-{number}", fact, quote)
+    """A citation of the n-th invocation of the first run of a harness with counting ids."""
+    return Citation(f"E-id-2-{number}", fact, quote)
 
 
 def drafting(conclusion: str | None, *citations: Citation, **parts: Any) -> AgentTurn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import Any, Final
 
 from harness._journal._codec import from_data, to_data
@@ -23,6 +22,8 @@ __all__ = [
 
 #: The parts of a tool's outcome beside what the call itself came to.
 _PARTS: Final = ("facts", "byte_count", "code", "cut", "detail")
+#: As much of an error's text as the flow shows.
+_TEXT: Final = 500
 
 Data = dict[str, Any]
 
@@ -125,39 +126,38 @@ def interrupt_named(name: str) -> BaseException:
     Args:
         name: The type's name.
     """
-    if name == Aborted.__name__:
-        return Aborted()
-    kind = getattr(builtins, name, None)
-    if isinstance(kind, type) and issubclass(kind, BaseException):
-        return kind()
+    for kind in (Aborted, KeyboardInterrupt, SystemExit, GeneratorExit):
+        if name == kind.__name__:
+            return kind()
     return type(name, (BaseException,), {})()
 
 
 def raised_to(error: BaseException) -> Data:
     """
-    Write what a host function raised that the flow calls without the seam's classification.
+    Write what came out of a host function that the flow calls by itself.
 
     Args:
         error: What was raised.
     """
+    if not isinstance(error, Exception):
+        return {"interrupt": type(error).__name__}
     try:
-        text = str(error)
+        text = str(error)[:_TEXT]
     except Exception:  # noqa: BLE001  the flow shows such a one as empty too
         text = ""
-    return {"raised": type(error).__name__, "text": text[:500]}
+    return {"raised": type(error).__name__, "text": text}
 
 
 def raised_from(data: Data) -> BaseException | None:
     """
-    Give what was raised, or something of its name and text; ``None`` where nothing was.
+    Give something of the name and text of what was raised; ``None`` where nothing was.
 
     Args:
-        data: What :func:`raised_to` gave, or an entry without it.
+        data: An entry's data.
     """
+    if "interrupt" in data:
+        return interrupt_named(data["interrupt"])
     if "raised" not in data:
         return None
-    name = data["raised"]
-    kind = getattr(builtins, name, None)
-    base = BaseException if isinstance(kind, type) and not issubclass(kind, Exception) else Exception
-    error: BaseException = type(name, (base,), {})(data.get("text", ""))
+    error: Exception = type(data["raised"], (Exception,), {})(data.get("text", ""))
     return error

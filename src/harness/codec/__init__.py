@@ -85,7 +85,7 @@ def record_from_json(text: str | bytes) -> RunRecord:
     """
     data = migrated(parse(text), RUN_MIGRATIONS)
     record = build(data, RunRecord)
-    written = encode(plain(record), record.run_id, RecordDecodeError)
+    written = encode(plain(record), record.run_id)
     if written == text:
         return record
     extra = freeze_extra(strays(data, json.loads(written)))
@@ -153,7 +153,7 @@ def canonical_from_json(text: str | bytes) -> CanonicalRecord:
     data = migrated(parse(text), CANONICAL_MIGRATIONS)
     record = build(data, CanonicalRecord)
     again = {**plain(record), "schema_version": SCHEMA_VERSION}
-    written = encode(again, record.invocation_id, RecordDecodeError)
+    written = encode(again, record.invocation_id)
     if written != text:
         for steps, value in strays(data, json.loads(written)):
             raise RecordDecodeError(path_of(steps), value, "no field of that name")

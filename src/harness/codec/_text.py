@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
@@ -21,31 +22,30 @@ _writer: Final = json.JSONEncoder(
 )
 
 
-def encode(
-    data: Mapping[str, Any],
-    name: str,
-    error: type[InvalidArgumentError | RecordDecodeError] = InvalidArgumentError,
-) -> str:
+#: Writes half of a character; a pair of them writes one.
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def encode(data: Mapping[str, Any], name: str) -> str:
     """
     Write data in the one form.
 
     Args:
         data: The data.
         name: The record's id, for errors.
-        error: What to raise: the caller's record is unfit, or the stored one.
 
     Raises:
         InvalidArgumentError: It is no strict JSON, or UTF-8 cannot encode its text.
-        RecordDecodeError: The same, of a record that was read.
     """
     try:
         text = _writer.encode(data)
         if not text.isascii():
             text.encode()
     except UnicodeEncodeError:
-        raise error("record", name, "text that UTF-8 can encode") from None
+        raise InvalidArgumentError("record", name, "text that UTF-8 can encode") from None
     except (TypeError, ValueError, RecursionError) as why:
-        raise error("record", name, f"what strict JSON can hold ({why})") from None
+        allowed = f"what strict JSON can hold ({why})"
+        raise InvalidArgumentError("record", name, allowed) from None
     return text
 
 
@@ -76,7 +76,11 @@ def parse(text: str | bytes) -> dict[str, Any]:
     if not isinstance(text, (str, bytes)):
         raise InvalidArgumentError("text", text, "text, or bytes in UTF-8")
     try:
-        data = _reader.decode(text if isinstance(text, str) else text.decode())
+        shown = text if isinstance(text, str) else text.decode()
+        data = _reader.decode(shown)
+        # what no UTF-8 text can hold was never written, and could not be kept as it is
+        if _SURROGATE.search(shown) or not shown.isascii():
+            _writer.encode(data).encode()
     except (ValueError, RecursionError) as why:
         raise RecordDecodeError("record", text[:_SHOWN], f"strict JSON text ({why})") from None
     if type(data) is not dict:

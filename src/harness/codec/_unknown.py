@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from harness._json import FrozenDict, NotJsonError, freeze
+from harness._json import FrozenDict, NotJsonError, freeze, frozen_dict
 from harness.errors import InvalidArgumentError, RecordDecodeError
 
 __all__ = ["freeze_extra", "path_of", "put_back", "strays"]
@@ -65,7 +65,7 @@ def freeze_extra(found: Iterable[tuple[Steps, Any]]) -> FrozenDict:
             kept[_key(steps)] = freeze(value)
         except NotJsonError as why:
             raise RecordDecodeError(path_of(steps), value, f"strict JSON ({why})") from None
-    return FrozenDict(kept)
+    return frozen_dict(kept)
 
 
 def _key(steps: Steps) -> str:
