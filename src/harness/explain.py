@@ -120,8 +120,23 @@ def _name(member: Any) -> str:
 
 
 def _stream(record: RunRecord) -> Iterator[str]:
-    yield f"events: {events_text(record.events)}"
+    yield f"events: {events_text(_accepted(record))}"
     yield f"delivered: {'yes' if record.delivered else 'no'}"
+
+
+def _accepted(record: RunRecord) -> tuple[EventKind, ...]:
+    """
+    Give the events that the client accepted.
+
+    A record is saved before it is published, so a stored one ends before its content; that it was
+    delivered says that the client accepted that too.
+    """
+    events = record.events
+    published = {EventKind.CONTENT, EventKind.FAILURE}
+    if not record.delivered or record.public is None or published.intersection(events):
+        return events
+    failed = record.public.kind is PublicKind.FAILURE
+    return (*events, EventKind.FAILURE if failed else EventKind.CONTENT)
 
 
 def _release(record: RunRecord) -> Iterator[str]:

@@ -168,7 +168,7 @@ class PlayedBatch(Generic[T]):
         """
         course = self._course
         await course.turn()
-        entry = course.take("next", {"batch": None})
+        entry = course.take("next", {"reads": "batch"})
         if entry is None:
             return await self._next_live()
         raised = raised_from(entry.data)
@@ -241,7 +241,7 @@ class PlayedBatch(Generic[T]):
         """
         course = self._course
         await course.turn()
-        entry = course.take("close", {"batch": None})
+        entry = course.take("close", {"reads": "batch"})
         if entry is not None:
             places = entry.data.get("places")
             if not isinstance(places, list):

@@ -105,7 +105,7 @@ class Course:
             if lane:
                 await _passed_on()
             elif self.lanes is None or not self.lanes.advance(head.lane):
-                self.diverge(head, {"batch": None})
+                self.diverge(head, {"reads": "batch"})
             self.lane = lane
         return lane
 
@@ -198,7 +198,7 @@ class Course:
         Raises:
             BaseException: What reading it raised, now or then.
         """
-        entry = self.take(kind, {kind: None})
+        entry = self.take(kind, {"reads": kind})
         if entry is not None:
             raised = raised_from(entry.data)
             if raised is not None:
@@ -292,7 +292,7 @@ def _shown(entry: Entry) -> dict[str, Any]:
         return {"site": entry.data.get("site"), **dict(entry.data.get("ask") or {})}
     if entry.kind == "stop":
         return {"stop": entry.data.get("cause")}
-    return {entry.kind: None}
+    return {"reads": entry.kind}
 
 
 @coroutine

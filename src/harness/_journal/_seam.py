@@ -212,7 +212,7 @@ class JournalSeam:
         course = self._course
         course.lane = lane
         await course.turn()
-        return course.take("answer", {"answer": None})
+        return course.take("answer", {"reads": "answer"})
 
     async def _may_go_out(self, site: str, arguments: tuple[Any, ...]) -> bool:
         """
