@@ -20,7 +20,7 @@ from harness._states import (
     UsageKind,
 )
 from harness._tools import check_arguments
-from harness._toolstep import ToolOutcome, run_tool
+from harness._toolstep import ToolOutcome
 from harness._values import ToolCall
 
 __all__ = ["ran_batch"]
@@ -87,8 +87,9 @@ async def _step(run: Run, call: ToolCall) -> ToolOutcome:
     elif (wrong := _wrong(spec, call)) is not None:
         outcome = _refused(run, InvocationCode.INVALID_ARGUMENTS, wrong)
     else:
+        outcome: ToolOutcome
         attempt = Attempt(component, number, run.life, run.seam.now)
-        outcome = await run_tool(run, spec, call, attempt)
+        outcome = await run.seam.run_tool(run, spec, call, attempt)
     answer = outcome.answer
     run.at = answer.ended
     failure = None if answer.is_ok and outcome.code is None else _as_failure(outcome)

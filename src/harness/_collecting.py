@@ -161,9 +161,8 @@ def _note_judgement(run: Run, turns: _Turns, judgement: Judgement) -> None:
     turns.violation = judgement.violation
     if judgement.violation is not None:
         run.note(TraceCode.PROTOCOL_VIOLATION, why=judgement.violation)
-    if judgement.progress is not None:
-        no_gain = run.collection.no_gain
-        run.trace.append((TraceCode.PROGRESS_JUDGED, run.at, judgement.progress, no_gain))
+    no_gain = run.collection.no_gain
+    run.trace.append((TraceCode.PROGRESS_JUDGED, run.at, judgement.progress, no_gain))
 
 
 def _saturate_if_due(run: Run, *, budget_reached: bool) -> None:

@@ -56,7 +56,9 @@ async def run_flow(run: Run) -> RunRecord:
     except (KeyboardInterrupt, SystemExit) as interrupt:
         # it came between two calls outside, or out of an id source
         run.interrupted(interrupt)
-    return await publish(run, await wind_up(run))
+    record = await publish(run, await wind_up(run))
+    run.seam.end(record)
+    return record
 
 
 def _shown(error: Exception) -> str:

@@ -145,7 +145,7 @@ class Run:
         self.life: Final = life
         self.budget: Final = budget
         self.sink: Final = sink
-        self._seam_now: Final = seam.now
+        self._seam_now: Final = seam.reading
         limits = setup.limits
         self.collection: Final = Collection(setup.progress, limits.no_gain, limits.violations)
         self.stream: Final = EventStream()

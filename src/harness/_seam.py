@@ -20,7 +20,7 @@ from harness._budget import MONEY, judge_usage
 from harness._json import clean_text
 from harness._lifecycle import Lifecycle
 from harness._states import Component, FailureKind, UsageKind
-from harness._values import Usage
+from harness._values import ToolCall, Usage
 from harness.errors import ProviderError
 
 __all__ = [
@@ -277,6 +277,12 @@ class Seam(Protocol):
         """
         ...
 
+    def reading(self) -> float:
+        """
+        The same, as the flow's active check reads it: what a journal keeps.
+        """
+        ...
+
     def utc(self) -> datetime:
         """
         Wall-clock time in UTC, for records only.
@@ -295,6 +301,12 @@ class Seam(Protocol):
         """
         ...
 
+    def run_tool(self, run: Any, spec: Any, call: ToolCall, attempt: Attempt) -> Awaitable[Any]:
+        """
+        Make one tool call up to its outcome; by itself that is :func:`harness._toolstep.run_tool`.
+        """
+        ...
+
     async def wait(self, seconds: float, life: Lifecycle) -> None:
         """
         Wait; ends at once when the run ends.
@@ -304,5 +316,11 @@ class Seam(Protocol):
     def start(self, steps: Sequence[Callable[[], Awaitable[T]]]) -> Batch[T]:
         """
         Start the steps of a batch; how many at once is the driver's business.
+        """
+        ...
+
+    def end(self, record: Any) -> None:
+        """
+        Take note that the run is over, with the record that stands.
         """
         ...

@@ -30,6 +30,7 @@ from harness._states import (
     SemanticVerdict,
     StopCause,
 )
+from harness._toolstep import run_tool
 from harness._values import AgentTurn, Fact, PreviousTurn, Request, Route
 from harness.errors import AwaitableResultError, InvalidArgumentError
 from harness.ports import (
@@ -39,6 +40,7 @@ from harness.ports import (
     EventSink,
     EvidenceRepairer,
     IdSource,
+    Journal,
     Responder,
     Router,
     RunStore,
@@ -108,6 +110,26 @@ class SeamClock:
         if at > self._last:  # noqa: PLR1730  a call more, on the line that runs most often
             self._last = at
         return self._last
+
+    #: The same for the flow; what keeps a journal reads it apart.
+    reading = now
+
+    #: A tool call as it is.
+    run_tool = staticmethod(run_tool)
+
+    def end(self, _record: RunRecord) -> None:
+        """
+        Nobody takes note that the run is over.
+        """
+
+    def count_from(self, seconds: float) -> None:
+        """
+        Count time that had passed before this process took the run over.
+
+        Args:
+            seconds: How much.
+        """
+        self._start -= seconds
 
     def instant(self) -> float:
         """
@@ -236,7 +258,7 @@ class HarnessBase:
     What both drivers have in common: the checked setup, and how a run is prepared.
     """
 
-    __slots__ = ("_classifier", "_clock", "_ids", "_setup")
+    __slots__ = ("_classifier", "_clock", "_ids", "_journal", "_setup")
 
     _allow_async = False
 
@@ -261,6 +283,7 @@ class HarnessBase:
         clock: Clock | None = None,
         ids: IdSource | None = None,
         max_parallel_tools: int = 1,
+        journal: Journal | None = None,
     ) -> None:
         if semantic_guard is None:
             semantic_guard = _lexical_guard()
@@ -287,6 +310,10 @@ class HarnessBase:
         if clock is not None and not has_methods(clock, ("monotonic", "utc", "wait")):
             raise InvalidArgumentError("clock", clock, "an object with monotonic, utc and wait")
         self._clock: Clock = SystemClock() if clock is None else clock
+        if journal is not None and not has_methods(journal, ("append", "read", "last_lines")):
+            allowed = "an object with append, read and last_lines, or None"
+            raise InvalidArgumentError("journal", journal, allowed)
+        self._journal = journal
 
     @property
     def limits(self) -> Limits:
@@ -324,6 +351,19 @@ class HarnessBase:
         self._check_client(client)
         if budget is not None and not isinstance(budget, Budget):
             raise InvalidArgumentError("budget", budget, "a Budget, or None")
+        if self._journal is not None:
+            # only here: most runs keep no journal
+            from harness._journal import Begin, begin_run  # noqa: PLC0415
+
+            begin = Begin(
+                setup=self._setup,
+                run_id=self._run_id(run_id),
+                request=request,
+                deadline=to_seconds(deadline),
+                client=client,
+                parent=budget,
+            )
+            return begin_run(begin, seam, self._journal)
         limits = self._setup.limits
         own = Budget(
             model_attempts=limits.model_attempts,
@@ -374,6 +414,7 @@ class Harness(HarnessBase):
         backoff: Seconds to wait before a retry, as a function of component and number.
         clock: Time; default: the machine's clocks.
         ids: Gives globally unique ids; default: 128 random bits.
+        journal: Keeps what came through the ports, for :mod:`harness.replay`; default: none.
 
     Raises:
         InvalidArgumentError: An argument is something else; names it and what is allowed.

@@ -22,6 +22,8 @@ The tree::
     +-- NotAPreviousTurnError            a record that cannot become a previous turn
     +-- StoreError                       a bundled store cannot be used
     |   +-- SchemaVersionError           written by a newer version
+    |   +-- JournalConflictError         another process goes on with the run
+    +-- DivergenceError                  today's code would have run a journal's run differently
     +-- RecordDecodeError                a stored record cannot be read
         +-- UnknownMemberError           it names a state that this version does not know
 """
@@ -34,11 +36,13 @@ __all__ = [
     "AwaitableResultError",
     "CapacityError",
     "ClientGoneError",
+    "DivergenceError",
     "HarnessError",
     "IllegalCombinationError",
     "IllegalTransitionError",
     "InvalidArgumentError",
     "InvalidOutputError",
+    "JournalConflictError",
     "MalformedOutputError",
     "NotAPreviousTurnError",
     "ProviderError",
@@ -55,6 +59,7 @@ __all__ = [
 ]
 
 _SHOWN = 200
+_TOLD = 3
 
 
 def _show(value: object) -> str:
@@ -364,6 +369,33 @@ class SchemaVersionError(StoreError):
     """
     A database file or record was written by a newer version of this library; it is left as it is.
     """
+
+
+class JournalConflictError(StoreError):
+    """
+    A journal has another number of lines than its writer thinks: another process took the run over.
+
+    The run goes on there; here it makes no further call and publishes nothing.
+    """
+
+
+class DivergenceError(HarnessError):
+    """
+    A run cannot go on from its journal: the code of today would have run it differently.
+
+    Attributes:
+        run_id: The run; it is left as it was.
+        divergences: Where, each with a text of its own.
+    """
+
+    def __init__(self, run_id: str, divergences: tuple[object, ...]) -> None:
+        super().__init__(run_id, divergences)
+        self.run_id = run_id
+        self.divergences = divergences
+
+    def __str__(self) -> str:
+        told = " | ".join(str(one) for one in self.divergences[:_TOLD])
+        return f"run {self.run_id!r} cannot go on from its journal: {told}"
 
 
 class RecordDecodeError(HarnessError, ValueError):

@@ -10,7 +10,7 @@ The asynchronous driver accepts the same protocols with ``async def`` methods.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from threading import Event
 from typing import Any, Protocol, runtime_checkable
@@ -30,6 +30,7 @@ __all__ = [
     "EventSink",
     "EvidenceRepairer",
     "IdSource",
+    "Journal",
     "ProjectingTool",
     "Responder",
     "Router",
@@ -296,6 +297,45 @@ class Clock(Protocol):
         Args:
             seconds: How long.
             wake: Set when the run ends; then the wait ends at once.
+        """
+        ...
+
+
+@runtime_checkable
+class Journal(Protocol):
+    """
+    Keeps, for each run, the lines of its journal: strict JSON, in ASCII, one entry a line.
+
+    What :meth:`append` returned from must survive the end of the process. Its lines hold evidence
+    and drafts: keep them as safe, and as briefly, as the canonical records.
+    """
+
+    def append(self, run_id: str, number: int, lines: Sequence[str]) -> None:
+        """
+        Add lines to a run's journal: all of them, or none.
+
+        Args:
+            run_id: The run.
+            number: How many lines the run must have so far.
+            lines: The lines.
+
+        Raises:
+            JournalConflictError: It has another number of lines: somebody else goes on with it.
+        """
+        ...
+
+    def read(self, run_id: str) -> Sequence[str]:
+        """
+        Read a run's lines, in order; none where the run is not known.
+
+        Args:
+            run_id: The run, compared literally.
+        """
+        ...
+
+    def last_lines(self) -> Iterable[tuple[str, str]]:
+        """
+        Give each run with its last line, in the order of their ids.
         """
         ...
 

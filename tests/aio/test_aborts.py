@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import suppress
 from threading import Event
 from typing import Any
 
@@ -9,11 +10,11 @@ import pytest
 
 from harness import (
     AgentTurn,
+    AsyncHarness,
     Attempt,
     CancelToken,
     Fact,
     FailureKind,
-    Limits,
     RunRecord,
     SystemClock,
     TraceCode,
@@ -38,7 +39,7 @@ _WITH_FACTS = ("TIMED_OUT", "DEADLINE_EXCEEDED", "FALLBACK")
 _CANCELLED = ("CANCELLED", "CANCELLED_BY_CALLER", "CANCELLED")
 
 
-def _run(host: Any, **given: Any) -> RunRecord:
+def _run(host: AsyncHarness, **given: Any) -> RunRecord:
     """The record of a run in leaping time."""
     return leaping(lambda: host.run("why?", **given)).record
 
@@ -173,17 +174,16 @@ def test_an_abort_that_the_host_keeps_to_itself(value: object) -> None:
 
     async def body() -> object:
         token.cancel()
-        try:
+        with suppress(asyncio.CancelledError):
             await asyncio.Future()
-        except asyncio.CancelledError:
-            return value
+        return value
 
     async def main() -> RunRecord:
-        record = (await world(asking(["logs"]), tool("logs", body)).run("why?", cancel=token)).record
+        result = await world(asking(["logs"]), tool("logs", body)).run("why?", cancel=token)
         task = asyncio.current_task()
         assert task is not None
         assert task.cancelling() == 0
-        return record
+        return result.record
 
     record = leaping(main)
     assert ending(record) == _CANCELLED
@@ -321,7 +321,7 @@ def test_a_clock_that_cannot_wait_is_a_fault() -> None:
 
 
 def test_a_clock_behind_the_loop_keeps_its_own_time() -> None:
-    """Where the loop's timer comes before the host's clock is there, the deadline has not passed."""
+    """Where the loop's timer comes before the host's clock is there, no deadline has passed."""
     clock = VirtualClock()
 
     async def body() -> Fact:

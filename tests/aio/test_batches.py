@@ -1,4 +1,4 @@
-"""A batch of tools runs together, no more of them than allowed; rows keep the order of the calls."""
+"""A batch of tools runs together, as many as allowed; rows keep the order of the calls."""
 
 import asyncio
 from collections import deque
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness import FunctionTool, Limits, RunRecord, TraceCode
+from harness import AsyncHarness, FunctionTool, Limits, RunRecord, TraceCode
 from harness.stores.memory import MemoryCanonicalStore
 from tests.aio.worlds import (
     LoopClock,
@@ -52,7 +52,7 @@ class _Kept(MemoryCanonicalStore):
         super().save(record)
 
 
-def _run(host: Any, **given: Any) -> RunRecord:
+def _run(host: AsyncHarness, **given: Any) -> RunRecord:
     return leaping(lambda: host.run("why?", **given)).record
 
 
@@ -101,7 +101,7 @@ def test_the_deadline_aborts_what_is_left_of_a_batch() -> None:
 
 
 def test_a_result_that_is_too_large_ends_the_others() -> None:
-    """A run that ends in the middle of a batch aborts what is under way, and starts nothing more."""
+    """A run that ends amid a batch aborts what is under way, and starts nothing more."""
     tools = (sleeping("a", 99), sleeping("b", 2, "x" * 100), sleeping("c", 1), sleeping("d", 1))
     few = world(
         asking(_NAMES),

@@ -257,7 +257,7 @@ def test_a_stranger_cancels_every_task() -> None:
         task = asyncio.create_task(host.run("why?", cancel=token))
         await until(lambda: len(asyncio.all_tasks()) > 3)
         for other in asyncio.all_tasks() - {asyncio.current_task()}:
-            other.cancel()  # type: ignore[union-attr]
+            other.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
@@ -274,7 +274,7 @@ def test_a_stranger_cancels_the_saving_before_it_began() -> None:
         task = asyncio.create_task(host.run("why?"))
         await until(lambda: len(asyncio.all_tasks()) > 2)
         for other in asyncio.all_tasks() - {asyncio.current_task(), task}:
-            other.cancel()  # type: ignore[union-attr]
+            other.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
@@ -300,7 +300,7 @@ def _abandoned(host: AsyncHarness, reached: Callable[[], bool], *, closed: bool 
 
 @pytest.mark.parametrize("batch", [["a"], ["a", "b"]])
 def test_a_run_whose_loop_is_gone_still_saves_its_record(batch: list[str]) -> None:
-    """A coroutine that is closed in the middle of a call ends the run without awaiting anything."""
+    """A coroutine that is closed amid a call ends the run without awaiting anything."""
     began = []
 
     async def body() -> None:
@@ -313,7 +313,7 @@ def test_a_run_whose_loop_is_gone_still_saves_its_record(batch: list[str]) -> No
 
 
 def test_a_run_whose_loop_is_gone_awaits_no_store() -> None:
-    """Where the store is asynchronous the record cannot be saved any more, and nothing is raised."""
+    """An asynchronous store cannot save the record any more; nothing is raised."""
     began = []
 
     async def body() -> None:

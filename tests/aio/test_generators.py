@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -123,6 +124,11 @@ async def _streamed(raw: Any) -> AsyncIterator[str]:
         yield item
 
 
+def _called(project: Callable[[Any], Any], raw: object) -> Any:
+    """A plain function that does not show what it gives back."""
+    return project(raw)
+
+
 async def _broken(raw: Any) -> AsyncIterator[str]:
     yield "a"
     raise LookupError(raw)
@@ -171,7 +177,7 @@ def test_an_interrupted_projector_interrupts_the_run() -> None:
 @pytest.mark.parametrize("project", [_projected, _streamed])
 def test_a_plain_harness_refuses_an_asynchronous_projector(project: Any) -> None:
     """Under the synchronous driver the projection fails, and leaves nothing that nobody awaited."""
-    plain = Harness(asking(["logs"]), [_Projecting(lambda raw: project(raw))])
+    plain = Harness(asking(["logs"]), [_Projecting(partial(_called, project))])
     (row,) = plain.run("why?").record.invocations
     assert row.code is not None
     assert row.code.name == "PROJECTION_FAILED"

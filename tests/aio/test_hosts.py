@@ -2,7 +2,9 @@
 
 import asyncio
 import functools
+import sys
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
@@ -201,8 +203,34 @@ def test_the_synchronous_harness_refuses_what_it_cannot_do() -> None:
         Harness(asking(), [tool("logs", items)])
 
 
+def test_without_a_loop_there_is_no_run() -> None:
+    """Outside asyncio, under another library say, the error says what to use instead."""
+    with pytest.raises(RuntimeError, match="elsewhere, run a Harness in a thread"):
+        _steps(world(asking()).run("why?"))
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
+def test_eager_tasks_change_nothing() -> None:
+    """A loop whose tasks begin at once gives the same record, streams and batches alike."""
+    host = world(asking("ab", "a"), sleeping("a", 1), tool("b", lambda: "b"))
+
+    async def main(factory: Any) -> RunResult | None:
+        asyncio.get_running_loop().set_task_factory(factory)
+        events = host.stream("why?", run_id=str(factory))
+        assert [event.kind.name async for event in events][-2:] == ["CONTENT", "DONE"]
+        asyncio.get_running_loop().set_task_factory(None)
+        return events.result
+
+    eager = getattr(asyncio, "eager_task_factory", None)
+    plain, other = leaping(partial(main, None)), leaping(partial(main, eager))
+    assert plain is not None
+    assert other is not None
+    assert plain.record.trace.codes == other.record.trace.codes
+    assert plain.text == other.text
+
+
 def test_the_names_are_loaded_when_somebody_asks() -> None:
     """The package lists its asynchronous names, and has no others."""
     assert {"AsyncHarness", "run_many", "run_many_async", "in_threads"} <= set(dir(harness))
     with pytest.raises(AttributeError, match="has no attribute 'Asynchronous'"):
-        _ = harness.Asynchronous  # type: ignore[attr-defined]
+        _ = harness.Asynchronous

@@ -126,10 +126,13 @@ async def _closed(results: Any, _under: _Under) -> None:
 
 
 async def _timed_out(results: Any, under: _Under) -> None:
-    with pytest.raises(TimeoutError):
+    async def consume() -> None:
         async with asyncio.timeout(1.5):
             async for _ in results:
                 pass
+
+    with pytest.raises(TimeoutError):
+        await consume()
     await results.aclose()
     assert under.now == 0
 
@@ -195,10 +198,13 @@ def test_an_interrupt_comes_out() -> None:
 
     host = world(asking(["logs"]), tool("logs", body))
 
+    async def consume() -> None:
+        async for _ in run_many_async(host, _questions(3), workers=2):
+            pass
+
     async def main() -> None:
         with pytest.raises(KeyboardInterrupt):
-            async for _ in run_many_async(host, _questions(3), workers=2):
-                pass
+            await consume()
 
     leaping(main)
 
@@ -209,10 +215,14 @@ def test_a_stranger_cancels_a_run_before_it_began() -> None:
 
     async def main() -> None:
         results = run_many_async(host, _questions(2))
-        reader = asyncio.create_task(anext(results))  # type: ignore[arg-type]
+
+        async def read() -> ManyResult:
+            return await anext(results)
+
+        reader = asyncio.create_task(read())
         await until(lambda: len(asyncio.all_tasks()) > 3)
         for task in asyncio.all_tasks() - {asyncio.current_task(), reader}:
-            task.cancel()  # type: ignore[union-attr]
+            task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reader
 

@@ -33,6 +33,12 @@ def _kinds(events: list[StreamEvent]) -> list[str]:
     return [event.kind.name for event in events]
 
 
+async def _read(events: RunEvents, seen: list[str]) -> None:
+    """Read the kinds, one by one, so that those before an error are seen."""
+    async for event in events:
+        seen.append(event.kind.name)  # noqa: PERF401
+
+
 def _alone() -> bool:
     return asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -129,10 +135,13 @@ async def _closed(host: Any, calls: list[str]) -> None:
 
 
 async def _raised(host: Any, calls: list[str]) -> None:
-    with pytest.raises(LookupError):
+    async def consume() -> None:
         async with host.stream("why?"):
             await until(lambda: calls)
             raise LookupError
+
+    with pytest.raises(LookupError):
+        await consume()
     assert _alone()
 
 
@@ -147,7 +156,9 @@ async def _closed_unread(host: Any, calls: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "leave", [_break, _collected, _closed, _raised, _unread, _closed_unread], ids=lambda f: f.__name__
+    "leave",
+    [_break, _collected, _closed, _raised, _unread, _closed_unread],
+    ids=lambda f: f.__name__,
 )
 def test_a_consumer_that_leaves_cancels_the_run(leave: Any) -> None:
     """However it leaves, nothing raises, no task is left, and nothing more is called or saved."""
@@ -306,8 +317,7 @@ def test_an_interrupt_reaches_the_consumer() -> None:
 
     async def main() -> None:
         with pytest.raises(KeyboardInterrupt):
-            async for event in host.stream("why?"):
-                seen.append(event.kind.name)
+            await _read(host.stream("why?"), seen)
 
     leaping(main)
     assert seen[-1] == "DONE"
@@ -333,7 +343,7 @@ def test_an_interrupt_without_a_consumer_goes_to_the_loop() -> None:
 
 def _cancel_others() -> None:
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
-        task.cancel()  # type: ignore[union-attr]
+        task.cancel()
 
 
 def test_a_stranger_cancels_the_run_of_a_stream() -> None:
@@ -379,8 +389,7 @@ def test_content_that_the_run_gave_up_is_not_given() -> None:
         _cancel_others()
         seen: list[str] = []
         with pytest.raises(asyncio.CancelledError):
-            async for event in events:
-                seen.append(event.kind.name)
+            await _read(events, seen)
         return seen
 
     assert leaping(main) == _ALL[:-2]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness import CancelToken, Fact, RunRecord, in_threads
+from harness import AsyncHarness, CancelToken, Fact, RunRecord, in_threads
 from harness.errors import InvalidArgumentError
 from harness.stores.memory import MemoryCanonicalStore, MemoryRunStore
 from tests.aio.worlds import approve, asking, ending, leaping, tool, world
@@ -15,7 +15,7 @@ from tests.aio.worlds import approve, asking, ending, leaping, tool, world
 _APPROVED = ("SUCCESS", "REPORT_APPROVED", "SUCCESS")
 
 
-def _run(host: Any, **given: Any) -> RunRecord:
+def _run(host: AsyncHarness, **given: Any) -> RunRecord:
     return leaping(lambda: host.run("why?", **given)).record
 
 
@@ -25,8 +25,9 @@ class _Where:
     def __init__(self) -> None:
         self.threads: set[threading.Thread] = set()
 
-    def note(self, *_given: object) -> None:
+    def note(self) -> str:
         self.threads.add(threading.current_thread())
+        return "noted"
 
 
 def test_host_objects_are_called_in_threads() -> None:
@@ -43,8 +44,9 @@ def test_host_objects_are_called_in_threads() -> None:
         where.note()
         return approve(case)
 
-    logs = in_threads(tool("logs", lambda: where.note() or "a"))
-    store = in_threads(Store())
+    logs = in_threads(tool("logs", where.note))
+    kept = Store()
+    store = in_threads(kept)
     host = world(
         asking(["logs"]),
         logs,
@@ -52,10 +54,10 @@ def test_host_objects_are_called_in_threads() -> None:
         canonical_store=store,
         run_store=in_threads(MemoryRunStore()),
     )
-    assert (logs.name, len(store)) == ("logs", 0)
+    assert logs.name == "logs"
     assert ending(_run(host)) == _APPROVED
     assert threading.main_thread() not in where.threads
-    assert len(store) == 1
+    assert len(kept) == 1
 
 
 def test_tools_in_threads_run_together() -> None:

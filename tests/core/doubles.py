@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -148,8 +148,12 @@ def supported(_case: object) -> SemanticVerdict:
     return SemanticVerdict.SUPPORTED
 
 
-def harness(agent: Iterable[Any] | Callable[..., Any], *tools: Any, **options: Any) -> Harness:
-    """A harness in virtual time, with counting ids and no limits unless told otherwise."""
+def harness(agent: Any, *tools: Any, **options: Any) -> Harness:
+    """
+    A harness in virtual time, with counting ids and no limits unless told otherwise.
+
+    The agent is any agent, or the turns that one plays.
+    """
     given = {
         "semantic_guard": supported,
         "limits": Limits.none(),
@@ -157,8 +161,7 @@ def harness(agent: Iterable[Any] | Callable[..., Any], *tools: Any, **options: A
         "ids": counting_ids(),
         **options,
     }
-    function = agent if callable(agent) else Script(agent)
-    return Harness(function, tools, **given)
+    return Harness(Script(agent) if isinstance(agent, (list, tuple)) else agent, tools, **given)
 
 
 def events_of(record: RunRecord, code: str) -> list[TraceEvent]:

@@ -12,10 +12,12 @@ from harness import EventKind, FailureKind, RunState, Usage, errors
 from harness.errors import (
     AwaitableResultError,
     ClientGoneError,
+    DivergenceError,
     HarnessError,
     IllegalCombinationError,
     IllegalTransitionError,
     InvalidArgumentError,
+    JournalConflictError,
     MalformedOutputError,
     NotAPreviousTurnError,
     ProviderError,
@@ -72,6 +74,11 @@ TEXTS: list[tuple[Exception, str]] = [
     ),
     (StoreError("runs.db", "is no database"), "runs.db: is no database"),
     (SchemaVersionError("runs.db", "version 9"), "runs.db: version 9"),
+    (JournalConflictError("runs.db", "7 lines"), "runs.db: 7 lines"),
+    (
+        DivergenceError("r-1", ("step 3", "step 5")),
+        "run 'r-1' cannot go on from its journal: step 3 | step 5",
+    ),
     (RecordDecodeError("used.tokens", "x", "a number"), "used.tokens is 'x'; allowed: a number"),
     (UnknownMemberError("run_state", "FOO", "RUNNING"), "run_state is 'FOO'; allowed: RUNNING"),
 ]

@@ -204,3 +204,18 @@ def test_a_time_in_another_zone() -> None:
     tokyo = timezone(9 * HOUR)
     assert store.delete_before(NOON.astimezone(tokyo)) == 0
     assert store.delete_before((NOON + HOUR).astimezone(tokyo)) == 1
+
+
+def test_forgetting_everything() -> None:
+    """A store in memory can be emptied: records, runs and deliveries."""
+    canonical, runs = MemoryCanonicalStore(), MemoryRunStore()
+    canonical.save(evidence("a"))
+    runs.begin(begun())
+    runs.finish(_ending("FAILED"))
+    runs.mark_delivered("run")
+    canonical.clear()
+    runs.clear()
+    assert (len(canonical), len(runs)) == (0, 0)
+    runs.begin(begun())
+    runs.finish(_ending("FAILED"))
+    assert runs.load("run") == _ending("FAILED")

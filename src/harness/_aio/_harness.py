@@ -38,6 +38,7 @@ from harness.ports import (
     EventSink,
     EvidenceRepairer,
     IdSource,
+    Journal,
     Responder,
     Router,
     RunStore,
@@ -77,6 +78,7 @@ class AsyncHarness(HarnessBase):
         clock: Time; default: the machine's clocks.
         ids: Gives globally unique ids; default: 128 random bits.
         max_parallel_tools: How many tools of a batch run at the same time; default: 8.
+        journal: Keeps what came through the ports, for :mod:`harness.replay`; default: none.
 
     Raises:
         InvalidArgumentError: An argument is something else; names it and what is allowed.
@@ -107,6 +109,7 @@ class AsyncHarness(HarnessBase):
         clock: Clock | None = None,
         ids: IdSource | None = None,
         max_parallel_tools: int = 8,
+        journal: Journal | None = None,
     ) -> None:
         super().__init__(
             cast("DiagnosisAgent", agent),
@@ -127,6 +130,7 @@ class AsyncHarness(HarnessBase):
             clock=clock,
             ids=ids,
             max_parallel_tools=max_parallel_tools,
+            journal=journal,
         )
         #: The streamed runs under way, held so that nobody collects one whose consumer left.
         self._background: set[asyncio.Task[None]] = set()
@@ -210,11 +214,12 @@ class AsyncHarness(HarnessBase):
             InvalidArgumentError: An argument is something else; nothing was run.
         """
         request = to_request(question, context, previous, conversation_id)
-        channel = Channel(asyncio.get_running_loop())
+        loop = _running_loop()
+        channel = Channel(loop)
         run, seam = self._begin(request, run_id, deadline, channel, budget)
         channel.attach(run, seam)
         drive = partial(self._drive, run, seam, _listening(cancel, run, seam))
-        task = asyncio.get_running_loop().create_task(channel.carry(drive))
+        task = loop.create_task(channel.carry(drive))
         task.add_done_callback(channel.never_driven)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
@@ -247,11 +252,27 @@ class AsyncHarness(HarnessBase):
         """
         Make the state of one run, and its way out.
         """
-        loop = asyncio.get_running_loop()
-        seam = AsyncSeam(self._clock, self._ids, self._classifier, loop)
+        seam = self._seam()
         sink = cast("EventSink | None", client)
         run = seam.run = self._prepare(seam, request, run_id, deadline, sink, budget)
         return run, seam
+
+    def _seam(self) -> AsyncSeam:
+        """
+        Make a way out for one run, which has still to be told its run.
+        """
+        return AsyncSeam(self._clock, self._ids, self._classifier, _running_loop())
+
+    async def _carry_on(
+        self, prepare: Callable[[AsyncSeam], Run], cancel: CancelToken | None
+    ) -> tuple[RunRecord, BaseException | None]:
+        """
+        Drive a run that somebody else prepares: one that is resumed from its journal.
+        """
+        loop = asyncio.get_running_loop()
+        seam = AsyncSeam(self._clock, self._ids, self._classifier, loop)
+        run = seam.run = prepare(seam)
+        return await self._drive(run, seam, _listening(cancel, run, seam))
 
     async def _drive(
         self, run: Run, seam: AsyncSeam, listening: _listening
@@ -269,6 +290,20 @@ class AsyncHarness(HarnessBase):
                 raise
             finally:
                 seam.close()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    """
+    Give the loop that runs here.
+
+    Raises:
+        RuntimeError: There is none; says what to do instead.
+    """
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        message = "AsyncHarness runs under asyncio; elsewhere, run a Harness in a thread"
+        raise RuntimeError(message) from None
 
 
 class _listening(listening):  # noqa: N801  reads as a context

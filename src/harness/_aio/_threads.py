@@ -8,6 +8,7 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Final, TypeVar, cast
 
+from harness._setup import is_asynchronous
 from harness.errors import InvalidArgumentError
 
 __all__ = ["in_threads"]
@@ -52,7 +53,7 @@ def in_threads(host: T) -> T:
     Raises:
         InvalidArgumentError: It is a class, asynchronous, or nothing that a harness could call.
     """
-    if inspect.isroutine(host) and not inspect.iscoroutinefunction(host):
+    if inspect.isroutine(host) and not is_asynchronous(host):
         return cast("T", _pushed(host))
     usable = callable(host) or _METHODS.intersection(dir(host))
     if isinstance(host, type) or inspect.isroutine(host) or not usable:
@@ -72,7 +73,8 @@ class _InThreads:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._host, name)
-        return _pushed(value) if name in _METHODS and callable(value) else value
+        plain = name in _METHODS and callable(value) and not is_asynchronous(value)
+        return _pushed(value) if plain else value
 
     def __call__(self, *arguments: Any) -> Any:
         return _pushed(self._host)(*arguments)

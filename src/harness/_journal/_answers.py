@@ -11,6 +11,7 @@ from harness._toolstep import ToolOutcome
 from harness.errors import RecordDecodeError, RunExistsError
 
 __all__ = [
+    "PastInterrupt",
     "answer_from",
     "answer_to",
     "interrupt_named",
@@ -119,6 +120,12 @@ def outcome_from(data: Data, path: str) -> ToolOutcome:
     return ToolOutcome(answer_from(data, path), **given)
 
 
+class PastInterrupt(BaseException):
+    """
+    What interrupted a run when its journal was written; whoever reads it back is not interrupted.
+    """
+
+
 def interrupt_named(name: str) -> BaseException:
     """
     Give an exception that is no ``Exception``, by its name: the flow sees no more of it.
@@ -126,10 +133,11 @@ def interrupt_named(name: str) -> BaseException:
     Args:
         name: The type's name.
     """
-    for kind in (Aborted, KeyboardInterrupt, SystemExit, GeneratorExit):
-        if name == kind.__name__:
-            return kind()
-    return type(name, (BaseException,), {})()
+    if name == Aborted.__name__:
+        return Aborted()
+    kinds = [kind for kind in (KeyboardInterrupt, SystemExit) if kind.__name__ == name]
+    interrupt: PastInterrupt = type(name, (PastInterrupt, *kinds), {})()
+    return interrupt
 
 
 def raised_to(error: BaseException) -> Data:

@@ -16,12 +16,13 @@ from typing import Any, Final, Protocol
 from harness._journal._answers import interrupt_named, raised_from, raised_to
 from harness._journal._codec import from_data, to_data
 from harness._journal._life import JournaledLifecycle
-from harness._journal._port import Divergence, DivergenceError, JournalConflictError
+from harness._journal._divergence import Divergence
 from harness._journal._recorder import Recorder
 from harness._journal._tape import Entry, Tape
 from harness._lifecycle import Stop
 from harness._run import Run
 from harness._states import StopCause, TraceCode
+from harness.errors import DivergenceError, JournalConflictError
 
 __all__ = ["Course", "Lanes"]
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness._journal._codec import to_line
-from harness._journal._port import Journal, JournalConflictError
+from harness.errors import JournalConflictError
+from harness.ports import Journal
 
 __all__ = ["Recorder"]
 

@@ -55,14 +55,16 @@ class JournalSeam:
         inner: The driver's seam.
         course: The run's course through its journal.
         lost: Answers for calls whose answer the journal lost.
+        saved: Takes the canonical records of this run, as they are handed to the store.
     """
 
-    def __init__(self, inner: Seam, course: Course, lost: Lost) -> None:
+    def __init__(
+        self, inner: Seam, course: Course, lost: Lost, saved: dict[str, CanonicalRecord]
+    ) -> None:
         self._inner: Final = inner
         self._course: Final = course
         self._lost: Final = lost
-        #: The canonical records of this run, as they were handed to the store.
-        self.saved: Final[dict[str, CanonicalRecord]] = {}
+        self.saved: Final = saved
         self._went_out = False
 
     def now(self) -> float:
