@@ -70,7 +70,12 @@ def _seconds(function: Callable[[], Any], at_least: float) -> float:
 
 
 def ratio(
-    name: str, one: Callable[[], Any], other: Callable[[], Any], aim: float, rounds: int, slice_: float
+    name: str,
+    one: Callable[[], Any],
+    other: Callable[[], Any],
+    aim: float,
+    rounds: int,
+    slice_: float,
 ) -> Figure:
     """
     Time two functions in turn, and give the ratio of each round.

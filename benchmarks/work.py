@@ -18,7 +18,11 @@ ITEM_LIMIT: Final = 4096
 CITED: Final = 8
 
 _LINES: Final = [
-    {"at": f"2026-03-01T10:0{n}:00Z", "level": "WARN", "text": f"pool wait 1{n}2 ms, 20 of 20 in use"}
+    {
+        "at": f"2026-03-01T10:0{n}:00Z",
+        "level": "WARN",
+        "text": f"pool wait 1{n}2 ms, 20 of 20 in use",
+    }
     for n in range(7)
 ]
 _HEAD: Final = {"tool": TOOL, "step": "000000", "service": "payment", "lines": _LINES, "fill": ""}

@@ -307,9 +307,7 @@ def _setup_of(harness: Any) -> Setup:
     return harness._setup  # noqa: SLF001  the parts of a driver of the same package
 
 
-def _begin(
-    header: Header, setup: Setup, client: EventSink | None, parent: Budget | None
-) -> Begin:
+def _begin(header: Header, setup: Setup, client: EventSink | None, parent: Budget | None) -> Begin:
     return Begin(
         setup=setup,
         run_id=header.run_id,

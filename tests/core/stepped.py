@@ -153,7 +153,9 @@ class CanonicalStore(MemoryCanonicalStore):
         self._world = world
 
     def save(self, record: Any) -> Any:
-        return self._world.call("canonical_store.save", lambda: super(CanonicalStore, self).save(record))
+        return self._world.call(
+            "canonical_store.save", lambda: super(CanonicalStore, self).save(record)
+        )
 
     def load(self, invocation_id: str) -> Any:
         site = "canonical_store.load"

@@ -384,7 +384,11 @@ def test_usage_is_settled(carrier: str) -> None:
     """Usage is charged whichever way it comes, and whatever came of the attempt."""
     record = harness([CARRIERS[carrier](Usage(30, 4, Decimal("0.25")))]).run("why?").record
     [attempt] = record.attempts
-    assert (attempt.usage, attempt.tokens, attempt.cost) == (UsageKind.REPORTED, 34, Decimal("0.25"))
+    assert (attempt.usage, attempt.tokens, attempt.cost) == (
+        UsageKind.REPORTED,
+        34,
+        Decimal("0.25"),
+    )
     used = record.used
     assert (used.tokens, used.cost, used.unknown_usage) == (34, Decimal("0.25"), 0)
 

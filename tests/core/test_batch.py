@@ -437,7 +437,12 @@ def test_arguments_that_are_no_json_need_no_declared_parameters() -> None:
 
 
 def _sized(value: Any, limit: int, **options: Any) -> RunRecord:
-    return _asked(Source("first", value), calls=asking({"n": 1}, {"n": 2}), limits=Limits(result_bytes=limit), **options)
+    return _asked(
+        Source("first", value),
+        calls=asking({"n": 1}, {"n": 2}),
+        limits=Limits(result_bytes=limit),
+        **options,
+    )
 
 
 SIZES: list[tuple[Any, int]] = [

@@ -305,7 +305,9 @@ def test_tool_calls_run_out() -> None:
     assert last.stop is StopReason.BUDGET_LIMIT_REACHED
     assert [refused.call.arguments for refused in last.refused] == [{"n": 3}, {"n": 4}]
     assert last.refused[0] == RefusedCall(last.refused[0].call, "BUDGET_LIMIT_REACHED")
-    assert len(record.invocations) == len([a for a in record.attempts if a.component.name == "TOOL"])
+    assert len(record.invocations) == len(
+        [a for a in record.attempts if a.component.name == "TOOL"]
+    )
     assert len(events_of(record, "CALL_REFUSED")) == 2
 
 
@@ -359,7 +361,9 @@ def test_the_release_reserve(attempts: int | None, reserve: int, stops: list[str
     class Obedient(Watching):
         def next_turn(self, view: AgentView, attempt: object) -> AgentTurn:
             self.views.append(view)
-            return NULL if view.stop or view.turn == 4 else asking({"n": view.turn}, progress=NO_GAIN)
+            return (
+                NULL if view.stop or view.turn == 4 else asking({"n": view.turn}, progress=NO_GAIN)
+            )
 
     agent = Obedient()
     limits = Limits(model_attempts=attempts, release_reserve=reserve, no_gain=None)

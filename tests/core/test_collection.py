@@ -52,9 +52,7 @@ def test_legal_transitions(state: str, target: str) -> None:
     assert made is CollectionState[target]
 
 
-@pytest.mark.parametrize(
-    ("state", "target"), sorted(set(product(STATES, STATES)) - LEGAL)
-)
+@pytest.mark.parametrize(("state", "target"), sorted(set(product(STATES, STATES)) - LEGAL))
 def test_illegal_transitions(state: str, target: str) -> None:
     """No other transition can be made; the error names it and what is allowed."""
     collection = _collection()

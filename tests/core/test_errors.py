@@ -107,7 +107,9 @@ BUILTINS = {
 }
 
 CLASSES = [
-    value for value in vars(errors).values() if inspect.isclass(value) and value.__module__ == errors.__name__
+    value
+    for value in vars(errors).values()
+    if inspect.isclass(value) and value.__module__ == errors.__name__
 ]
 
 

@@ -71,7 +71,9 @@ def _draft(*citations: Citation, claims: tuple[Claim, ...] = ()) -> DiagnosisDra
 def test_a_citation(which: str, fact: int | None, quote: str | None) -> None:
     """A citation holds, or breaks exactly the first rule that the contract names."""
     kind = KINDS[which, fact, quote]
-    expected = () if kind is None else (Violation(ViolationKind[kind], "conclusion", 1, IDS[which]),)
+    expected = (
+        () if kind is None else (Violation(ViolationKind[kind], "conclusion", 1, IDS[which]),)
+    )
     assert _check(_draft(Citation(IDS[which], fact, quote))) == expected
 
 

@@ -303,7 +303,9 @@ def test_a_fallback_holds_no_word_of_the_draft() -> None:
 def test_no_conclusion(conclusion: str | None) -> None:
     """A draft without a conclusion is no error, and passes no gate."""
     guard = Script([])
-    record = harness([asking({}), drafting(conclusion)], _source(), semantic_guard=guard).run("w").record
+    record = (
+        harness([asking({}), drafting(conclusion)], _source(), semantic_guard=guard).run("w").record
+    )
     assert record.stop_cause is StopCause.NO_CONCLUSION
     assert (record.gates.checks, record.gates.verdict, guard.calls) == (0, None, [])
 

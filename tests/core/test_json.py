@@ -236,7 +236,9 @@ def _bytes(value: Any) -> int:
 @given(JSON)
 def test_a_size_is_that_of_the_encoding(value: Any) -> None:
     """A value's size is that of its compact JSON in UTF-8; text alone counts its own bytes."""
-    expected = len(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else _bytes(value)
+    expected = (
+        len(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else _bytes(value)
+    )
     assert measure(value, None) == expected
     assert measure(value, expected) == expected
 

@@ -174,7 +174,8 @@ def test_the_code_of_a_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    "time", [datetime(2026, 1, 1), datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=1)))]  # noqa: DTZ001
+    "time",
+    [datetime(2026, 1, 1), datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=1)))],  # noqa: DTZ001
 )
 @pytest.mark.parametrize("name", ["started_at", "ended_at"])
 def test_times_are_utc(name: str, time: datetime) -> None:

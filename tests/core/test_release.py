@@ -108,7 +108,10 @@ def test_a_decision_names_its_row() -> None:
 # --- texts
 
 FULL = ProgressSnapshot(
-    scopes=(QueriedScope("logs", FrozenDict({"service": "pay"})), QueriedScope("cfg", FrozenDict())),
+    scopes=(
+        QueriedScope("logs", FrozenDict({"service": "pay"})),
+        QueriedScope("cfg", FrozenDict()),
+    ),
     facts=(SnapshotFact("logs", "pool size 5", "a.log:7"), SnapshotFact("cfg", "max=5", "")),
     empty=(QueriedScope("cfg", FrozenDict()),),
     limitations=(

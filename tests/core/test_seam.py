@@ -101,7 +101,9 @@ def test_a_classifier(classifier: Any, kind: str) -> None:
     assert classify(ReadTimeout(), classifier).kind.name == kind
 
 
-@pytest.mark.parametrize(("error", "kind"), [(TimeoutError(), "REJECTED"), (TransportError(), "TRANSPORT")])
+@pytest.mark.parametrize(
+    ("error", "kind"), [(TimeoutError(), "REJECTED"), (TransportError(), "TRANSPORT")]
+)
 def test_whom_a_classifier_overrules(error: Exception, kind: str) -> None:
     """A classifier counts before the builtin types, and not before the library's own errors."""
     assert classify(error, lambda _error: REJECTED).kind.name == kind

@@ -184,8 +184,10 @@ _configs = st.builds(
 def _waits_for(*components: str) -> Any:
     """Whether the run waits for one of these components, or for any."""
     return precondition(
-        lambda self: self.stepped.waiting is not None
-        and (not components or self.stepped.waiting in components)
+        lambda self: (
+            self.stepped.waiting is not None
+            and (not components or self.stepped.waiting in components)
+        )
     )
 
 
@@ -224,7 +226,9 @@ class WholeRun(RuleBasedStateMachine):
     def the_agent_asks(self, calls: list[ToolCall], statement: Any, usage: Any) -> None:
         self.stepped.answer(Step(AgentTurn(tuple(calls), None, statement), usage=usage))
 
-    def _draft(self, concludes: bool, citations: list[Citation], claims: list[Any]) -> DiagnosisDraft:
+    def _draft(
+        self, concludes: bool, citations: list[Citation], claims: list[Any]
+    ) -> DiagnosisDraft:
         mark = self._mark("DRAFT")
         return DiagnosisDraft(
             f"the pool ran out {mark}" if concludes else None,
@@ -261,7 +265,9 @@ class WholeRun(RuleBasedStateMachine):
         self.stepped.answer(Step(found))
 
     @_waits_for("TOOL")
-    @rule(value=st.sampled_from(["FACT known", "x" * 300, {"hits": []}, None, "FACT \ud800", [None]]))
+    @rule(
+        value=st.sampled_from(["FACT known", "x" * 300, {"hits": []}, None, "FACT \ud800", [None]])
+    )
     def the_tool_answers(self, value: Any) -> None:
         self.stepped.answer(Step(value))
 
@@ -410,7 +416,9 @@ def check_accounts(record: RunRecord, stepped: Stepped) -> None:
     codes = Counter(code.name for code in record.trace.codes)
     finished = codes["ATTEMPT_FINISHED"] + codes["ATTEMPT_FAILED"]
     assert codes["ATTEMPT_STARTED"] == finished == len(record.attempts)
-    rows = [row for row in record.invocations if row.code is None or row.code.name != "STORE_FAILED"]
+    rows = [
+        row for row in record.invocations if row.code is None or row.code.name != "STORE_FAILED"
+    ]
     assert codes["RECORD_SAVED"] == len(rows)
 
 
@@ -483,7 +491,9 @@ def _lost_facts(record: RunRecord, stepped: Stepped) -> set[str]:
     for one in store._records.values():
         if isinstance(one, CanonicalRecord) and one.invocation in record.invocations:
             kept |= {fact.text for fact in one.facts}
-    found = re.findall(r"FACT-\d+\.", repr([step.answer for site, step in stepped.world.log if site == "TOOL"]))
+    found = re.findall(
+        r"FACT-\d+\.", repr([step.answer for site, step in stepped.world.log if site == "TOOL"])
+    )
     return set(found) - kept
 
 

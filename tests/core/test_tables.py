@@ -178,7 +178,9 @@ def test_causes() -> None:
 )
 def test_derived_sets(derived: frozenset[StopCause], state: str) -> None:
     """The sets of causes are what their state says, so that none is forgotten."""
-    assert {cause.name for cause in derived} == {c for c, of_cause in CAUSES.items() if of_cause == state}
+    assert {cause.name for cause in derived} == {
+        c for c, of_cause in CAUSES.items() if of_cause == state
+    }
 
 
 def test_trust_breaking_causes() -> None:

@@ -50,7 +50,9 @@ def test_several_kinds() -> None:
     assert parameter.refuses(1) == "is int, allowed: str or list"
 
 
-@pytest.mark.parametrize(("value", "accepted"), [("a", True), (1, True), ("b", False), (True, False)])
+@pytest.mark.parametrize(
+    ("value", "accepted"), [("a", True), (1, True), ("b", False), (True, False)]
+)
 def test_choices(value: Any, accepted: bool) -> None:
     """Choices are compared with their types: 1 is not True."""
     parameter = Parameter(("str", "int", "bool"), choices=["a", 1])  # type: ignore[arg-type]

@@ -57,7 +57,9 @@ def _replay(incident: dict[str, Any]) -> RunResult:
         return AgentTurn([ToolCall(call["tool"], call["params"], call["params"])])
 
     limits = Limits(no_gain=None, fact_bytes=8192)
-    return Harness(agent, tools, limits=limits, progress="INFERRED").run(incident["question"] or incident["id"])
+    return Harness(agent, tools, limits=limits, progress="INFERRED").run(
+        incident["question"] or incident["id"]
+    )
 
 
 @pytest.mark.parametrize("incident", _incidents())

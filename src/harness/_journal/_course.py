@@ -279,7 +279,9 @@ class Course:
             signal: The signal.
         """
         parts = (signal.cause, signal.at, signal.reason)
-        self.note("signal", {name: to_data(part) for name, part in zip(_SIGNAL, parts, strict=True)})
+        self.note(
+            "signal", {name: to_data(part) for name, part in zip(_SIGNAL, parts, strict=True)}
+        )
 
 
 _SIGNAL: Final = ("cause", "at", "reason")

@@ -37,9 +37,7 @@ class Lost(Protocol):
     Answers for calls whose answer is lost.
     """
 
-    async def answer(
-        self, site: str, function: Function, arguments: tuple[Any, ...], /
-    ) -> Answer:
+    async def answer(self, site: str, function: Function, arguments: tuple[Any, ...], /) -> Answer:
         """
         Answer for a call of a model, a store or the client.
         """

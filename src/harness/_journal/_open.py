@@ -144,9 +144,7 @@ def _run(  # noqa: PLR0913  the parts of a journaled run
     )
     if parent:
         budget = BudgetUnderParent(limits, begin.parent, course)
-    course.run = Run(
-        setup, seam, begin.request, begin.run_id, course.life, budget, begin.client
-    )
+    course.run = Run(setup, seam, begin.request, begin.run_id, course.life, budget, begin.client)
     return course.run
 
 
