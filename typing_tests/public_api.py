@@ -61,7 +61,7 @@ def read_metrics(window: str) -> Iterable[Fact]:
 
 assert_type(search_log, FunctionTool)
 assert_type(read_metrics, FunctionTool)
-assert_type(search_log.parameters, Mapping[str, Parameter])
+assert_type(search_log.parameters, Mapping[str, Parameter] | None)
 
 
 # An agent is an object with next_turn, or a function of the view.

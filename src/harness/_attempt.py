@@ -35,7 +35,7 @@ T = TypeVar("T")
 Accept = Callable[[Any], T]
 
 
-async def attempt_model(
+async def attempt_model(  # noqa: PLR0913  one attempt has these parts
     run: Run,
     component: Component,
     function: Callable[..., Any],

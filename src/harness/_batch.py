@@ -82,12 +82,12 @@ async def _step(run: Run, call: ToolCall) -> ToolOutcome:
     began = run.at
     run.trace.append((TraceCode.ATTEMPT_STARTED, began, component, number, call.tool))
     spec = run.setup.tools.get(call.tool)
+    outcome: ToolOutcome
     if spec is None:
         outcome = _refused(run, InvocationCode.UNKNOWN_TOOL)
     elif (wrong := _wrong(spec, call)) is not None:
         outcome = _refused(run, InvocationCode.INVALID_ARGUMENTS, wrong)
     else:
-        outcome: ToolOutcome
         attempt = Attempt(component, number, run.life, run.seam.now)
         outcome = await run.seam.run_tool(run, spec, call, attempt)
     answer = outcome.answer

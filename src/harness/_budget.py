@@ -106,7 +106,7 @@ class Budget:
 
     __slots__ = ("_chain", "_lock", "_own")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  one name for each limit
         self,
         *,
         model_attempts: int | None = None,

@@ -67,7 +67,8 @@ class FrozenDict(dict[str, Any]):
 
     __setitem__ = __delitem__ = _refuse
     __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
+    clear = pop = popitem = _refuse
+    setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))

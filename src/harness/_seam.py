@@ -295,31 +295,31 @@ class Seam(Protocol):
         """
         ...
 
-    async def call(self, site: Site, function: Callable[..., Any], *arguments: Any) -> Answer:
+    async def call(self, site: Site, function: Callable[..., Any], /, *arguments: Any) -> Answer:
         """
         Call a host object.
         """
         ...
 
-    def run_tool(self, run: Any, spec: Any, call: ToolCall, attempt: Attempt) -> Awaitable[Any]:
+    def run_tool(self, run: Any, spec: Any, call: ToolCall, attempt: Attempt, /) -> Awaitable[Any]:
         """
         Make one tool call up to its outcome; by itself that is :func:`harness._toolstep.run_tool`.
         """
         ...
 
-    async def wait(self, seconds: float, life: Lifecycle) -> None:
+    async def wait(self, seconds: float, life: Lifecycle, /) -> None:
         """
         Wait; ends at once when the run ends.
         """
         ...
 
-    def start(self, steps: Sequence[Callable[[], Awaitable[T]]]) -> Batch[T]:
+    def start(self, steps: Sequence[Callable[[], Awaitable[T]]], /) -> Batch[T]:
         """
         Start the steps of a batch; how many at once is the driver's business.
         """
         ...
 
-    def end(self, record: Any) -> None:
+    def end(self, record: Any, /) -> None:
         """
         Take note that the run is over, with the record that stands.
         """

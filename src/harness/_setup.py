@@ -109,8 +109,11 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _backoff(value: object) -> Backoff | None:
-    if value is None or callable(value):
-        return value
+    if value is None:
+        return None
+    if callable(value):
+        function: Callable[..., Any] = value
+        return function
     raise InvalidArgumentError("backoff", value, "a function (component, number) -> seconds")
 
 
@@ -202,13 +205,20 @@ class _Lookup:
         parameters = _parameters(name, getattr(tool, "parameters", None))
         self.check_plain(f"tool {name!r}", tool.execute)
         self.check_plain(f"tool {name!r}", tool)
-        project = getattr(tool, "project", None)
-        if project is not None and not callable(project):
-            raise InvalidArgumentError(f"tool {name!r}.project", project, "a method, or None")
+        project = _projector(name, getattr(tool, "project", None))
         self.check_plain(f"tool {name!r}.project", project)
         spec = ToolSpec(name, parameters, _with_attempt(f"tool {name!r}", tool.execute), project)
         description = clean_text(_tool_text(tool, "description"))
         return spec, ToolInfo(name, description, parameters)
+
+
+def _projector(name: str, value: Any) -> Callable[..., Any] | None:
+    if value is None:
+        return None
+    if callable(value):
+        method: Callable[..., Any] = value
+        return method
+    raise InvalidArgumentError(f"tool {name!r}.project", value, "a method, or None")
 
 
 def _tool_text(tool: object, attribute: str) -> str:

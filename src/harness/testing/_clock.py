@@ -23,7 +23,8 @@ class VirtualClock:
     """
 
     def __init__(self, start: datetime = _EPOCH) -> None:
-        if not isinstance(start, datetime) or start.utcoffset() != timedelta(0):
+        given: object = start
+        if not isinstance(given, datetime) or given.utcoffset() != timedelta(0):
             raise InvalidArgumentError("start", start, "a timezone-aware time in UTC")
         self._start = start
         self._step = timedelta(0)

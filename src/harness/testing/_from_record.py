@@ -377,7 +377,7 @@ class _Writer:
                 if event.detail["component"] != Component.TOOL.name:
                     return True
             elif seen and event.code is TraceCode.PROGRESS_JUDGED:
-                return event.detail["progress"] == Progress.GAINED.name
+                return bool(event.detail["progress"] == Progress.GAINED.name)
         return True
 
     # --- drafts
