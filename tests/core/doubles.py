@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import define
+from attrs import define, field
 
 from harness import (
     AgentTurn,
@@ -52,10 +52,10 @@ class Outcome:
     facts: tuple[Fact, ...] = ()
     code: InvocationCode | None = None
     cut: Cut | None = None
+    byte_count: int = field(init=False)
 
-    @property
-    def byte_count(self) -> int:
-        return sum(len(fact.text.encode()) for fact in self.facts)
+    def __attrs_post_init__(self) -> None:
+        self.byte_count = sum(len(fact.text.encode()) for fact in self.facts)
 
 
 def evidence(

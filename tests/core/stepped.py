@@ -68,7 +68,7 @@ class Config:
     responder: bool = False
     repairer: bool = False
     backoff: float = 0.0
-    limits: Limits = Limits.none()
+    limits: Limits = field(factory=Limits.none)
     parent: int | None = None
     progress: ProgressMode = ProgressMode.REPORTED
     on_disconnect: OnDisconnect = OnDisconnect.CANCEL

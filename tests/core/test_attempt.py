@@ -147,9 +147,11 @@ def test_only_a_member_is_a_verdict(noise: Any) -> None:
 
 @pytest.mark.parametrize(
     ("component", "value"),
-    [("DIAGNOSIS_AGENT", value) for value in (None, "draft", NULL.draft, {"calls": []}, 5)]
-    + [("EVIDENCE_REPAIR", value) for value in (None, "draft", NULL, {}, 5)]
-    + [("RESPONDER", value) for value in (None, 5, GENERAL)],
+    [
+        *product(["DIAGNOSIS_AGENT"], [None, "draft", NULL.draft, {"calls": []}, 5]),
+        *product(["EVIDENCE_REPAIR"], [None, "draft", NULL, {}, 5]),
+        *product(["RESPONDER"], [None, 5, GENERAL]),
+    ],
 )
 def test_a_wrong_type(component: str, value: Any) -> None:
     """A value of another type is INVALID_OUTPUT of whoever returned it."""
@@ -259,7 +261,12 @@ def test_how_long_is_waited(error: Exception, backoff: Any, waited: float) -> No
 def test_whom_a_backoff_is_asked_for() -> None:
     """A backoff knows the component and how many attempts were made."""
     asked: list[Any] = []
-    run, _ = _waits(lambda component, number: asked.append((component, number)) or 0.0)
+
+    def waits(*about: Any) -> float:
+        asked.append(about)
+        return 0.0
+
+    run, _ = _waits(waits)
     run(TransportError(), TransportError())
     assert asked == [(Component.INTENT_ROUTER, 1)]
 
@@ -394,7 +401,9 @@ def test_usage_is_settled(carrier: str) -> None:
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
-@pytest.mark.parametrize("usage", [Usage(-50, 5), Usage(True), "12", {"input_tokens": 1}])
+@pytest.mark.parametrize(
+    "usage", [Usage(-50, 5), Usage(input_tokens=True), "12", {"input_tokens": 1}]
+)
 def test_unusable_usage(carrier: str, usage: Any) -> None:
     """Unusable usage is unknown, spoils an attempt that succeeded, and leaves a failure's kind."""
     record = harness([CARRIERS[carrier](usage)]).run("why?").record

@@ -35,8 +35,8 @@ from tests.core.doubles import (
     citing,
     drafting,
     ending,
-    evidence,
     events_of,
+    evidence,
     harness,
     supported,
 )
@@ -267,7 +267,7 @@ UNUSABLE: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", UNUSABLE)
 def test_what_is_unusable(name: str) -> None:
-    """Any other value is a projection error of its call; the run goes on, and nothing is released."""
+    """Any other value is a projection error of its call; the run goes on and releases nothing."""
     value = UNUSABLE[name]
     step = value if callable(value) and name.startswith("a generator") else lambda *_: value
     record = _asked(Source(step, "found"), calls=asking({"n": 1}, {"n": 2}))
@@ -313,7 +313,7 @@ def test_what_a_projector_gets(value: Any) -> None:
     """A projector gets the value as the tool returned it, a generator's items as a list."""
     seen: list[Any] = []
     measured = not isinstance(value, UserDict)
-    record = _asked(ProjectedSource(value, project=lambda raw: seen.append(raw)))
+    record = _asked(ProjectedSource(value, project=seen.append))
     assert _row(record) == (EMPTY if measured else _error("PROJECTION_FAILED"))
     assert [type(raw) for raw in seen] == ([list if callable(value) else type(value)] * measured)
 
@@ -374,7 +374,7 @@ def test_a_tool_that_raises(error: Any, code: str) -> None:
 
 
 def test_an_error_text_stays_private() -> None:
-    """What an exception says is in the trace and nowhere in public, nor is it shown to the agent."""
+    """What an exception says is in the trace, never in public, and the agent is not shown it."""
     secret = ConnectionError("http://x/?api_key=sk-TEST")
     secret.__cause__ = ValueError("sk-TEST")
     seen: list[Any] = []
@@ -418,7 +418,7 @@ PARAMETERS = {"q": Parameter(("str",))}
 def test_a_call_that_no_tool_can_take(call: ToolCall, code: str) -> None:
     """Such a call is an ERROR row and counted; its tool is not executed."""
     source = Source(parameters=PARAMETERS)
-    record = _asked(source, calls=AgentTurn([call]))  # type: ignore[arg-type]
+    record = _asked(source, calls=AgentTurn([call]))
     assert _row(record) == _error(code)
     assert (source.script.calls, record.used.tool_calls) == ([], 1)
     assert record.attempts[1].failure is FailureKind.REJECTED
@@ -429,7 +429,7 @@ def test_arguments_that_are_no_json_need_no_declared_parameters() -> None:
     """Arguments that are no JSON object are refused by a tool that accepts any, too."""
     source = Source()
     call = ToolCall("logs", None, "{bad")
-    record = _asked(source, calls=AgentTurn([call]))  # type: ignore[arg-type]
+    record = _asked(source, calls=AgentTurn([call]))
     assert (_row(record), source.script.calls) == (_error("INVALID_ARGUMENTS"), [])
 
 
@@ -722,7 +722,12 @@ def test_a_late_result_is_not_projected() -> None:
     """What comes too late is neither measured nor projected."""
     projected: list[Any] = []
     clock = VirtualClock()
-    source = ProjectedSource(lambda *_: clock.advance(10_000) or "raw", project=projected.append)
+
+    def slow(*_: object) -> str:
+        clock.advance(10_000)
+        return "raw"
+
+    source = ProjectedSource(slow, project=projected.append)
     made = harness([asking({})], source, clock=clock, limits=Limits(deadline=10))
     assert made.run("why?").record.stop_cause is StopCause.DEADLINE_EXCEEDED
     assert projected == []
@@ -785,7 +790,7 @@ def test_what_the_host_changes_later() -> None:
     def agent(view: Any) -> AgentTurn:
         result.append("b")
         arguments["q"].append("y")
-        return NULL if view.records else AgentTurn([call])  # type: ignore[arg-type]
+        return NULL if view.records else AgentTurn([call])
 
     record = harness(agent, Source(lambda *_: result)).run("why?").record
     row = record.invocations[0]

@@ -55,8 +55,12 @@ def test_tool_calls(limit: int | None, wanted: int, granted: int) -> None:
 
 @pytest.mark.parametrize(
     ("spent", "lacking"),
-    [((99, "0.49"), None), ((100, "0"), Dimension.TOKENS), ((0, "0.50"), Dimension.COST)]
-    + [((250, "9"), Dimension.TOKENS)],
+    [
+        ((99, "0.49"), None),
+        ((100, "0"), Dimension.TOKENS),
+        ((0, "0.50"), Dimension.COST),
+        ((250, "9"), Dimension.TOKENS),
+    ],
 )
 def test_settled_dimensions(spent: tuple[int, str], lacking: Dimension | None) -> None:
     """The next attempt is refused once tokens or cost reach or pass their limit."""
@@ -76,9 +80,13 @@ def test_looking_reserves_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("limits", "reached"),
-    [({"tool_calls": 2}, Dimension.TOOL_CALLS), ({"evidence_bytes": 7}, Dimension.EVIDENCE_BYTES)]
-    + [({"tool_calls": 3, "evidence_bytes": 8}, None), ({}, None)]
-    + [({"tool_calls": 2, "evidence_bytes": 7}, Dimension.TOOL_CALLS)],
+    [
+        ({"tool_calls": 2}, Dimension.TOOL_CALLS),
+        ({"evidence_bytes": 7}, Dimension.EVIDENCE_BYTES),
+        ({"tool_calls": 3, "evidence_bytes": 8}, None),
+        ({}, None),
+        ({"tool_calls": 2, "evidence_bytes": 7}, Dimension.TOOL_CALLS),
+    ],
 )
 def test_what_ends_collecting(limits: dict[str, int], reached: Dimension | None) -> None:
     """Tool calls and evidence bytes end collecting as soon as their limit is reached."""
@@ -116,7 +124,7 @@ def test_what_is_left() -> None:
         **{**LIMITS, "tool_calls": 1, "tokens": 0, "cost": Decimal("0.3")},  # type: ignore[arg-type]
         seconds=None,
     )
-    assert Budget().left(None) == BudgetLeft(**NONE, seconds=None)  # type: ignore[arg-type]
+    assert Budget().left(None) == BudgetLeft(**NONE, seconds=None)
     assert Budget().model_attempts_left is None
 
 
@@ -177,13 +185,13 @@ def test_a_bad_limit_is_refused(name: str, value: Any) -> None:
 @pytest.mark.parametrize("value", [-1, True, 0.5, "5", Decimal("NaN"), Decimal("-0.1")])
 def test_a_bad_cost_is_refused(value: Any) -> None:
     """A cost is a non-negative Decimal or whole number, never a float."""
-    with pytest.raises(InvalidArgumentError, match="^cost is "):
+    with pytest.raises(InvalidArgumentError, match=r"^cost is "):
         Budget(cost=value)
 
 
 def test_a_bad_parent_is_refused() -> None:
     """A parent is a budget."""
-    with pytest.raises(InvalidArgumentError, match="^parent is 5; allowed: a Budget"):
+    with pytest.raises(InvalidArgumentError, match=r"^parent is 5; allowed: a Budget"):
         Budget(parent=5)  # type: ignore[arg-type]
 
 
@@ -254,7 +262,7 @@ def test_a_fraction_of_a_token(value: Any) -> None:
     assert judge_usage(Usage(value))[0] is UsageKind.INVALID
 
 
-@pytest.mark.parametrize("cost", [Decimal("NaN"), Decimal("Infinity"), Decimal("-1")])
+@pytest.mark.parametrize("cost", [Decimal("NaN"), Decimal("Infinity"), Decimal(-1)])
 def test_an_unusable_cost(cost: Decimal) -> None:
     """A cost is a finite number that is not negative."""
     assert judge_usage(Usage(1, 1, cost))[0] is UsageKind.INVALID

@@ -67,7 +67,7 @@ def test_a_run_that_has_left() -> None:
 def test_a_reason_is_text(reason: Any) -> None:
     """A reason that is no text is refused, and nothing is cancelled."""
     token = CancelToken()
-    with pytest.raises(InvalidArgumentError, match="^reason is .*; allowed: text"):
+    with pytest.raises(InvalidArgumentError, match=r"^reason is .*; allowed: text"):
         token.cancel(reason)
     assert not token.is_cancelled
 

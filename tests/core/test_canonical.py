@@ -57,15 +57,18 @@ def test_illegal_pairs(status: str, found: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("status", "found", "code"),
-    [("READY", "NO_EVIDENCE", InvocationCode.TIMEOUT), ("ERROR", "ERROR", None)]
-    + [("PROJECTING", None, InvocationCode.REJECTED)],
+    [
+        ("READY", "NO_EVIDENCE", InvocationCode.TIMEOUT),
+        ("ERROR", "ERROR", None),
+        ("PROJECTING", None, InvocationCode.REJECTED),
+    ],
 )
 def test_a_code_exactly_on_an_error(
     status: str, found: str | None, code: InvocationCode | None
 ) -> None:
     """An ERROR row carries a stable code, and no other does."""
     evidence_status = None if found is None else EvidenceStatus[found]
-    with pytest.raises(InvalidArgumentError, match="^code is "):
+    with pytest.raises(InvalidArgumentError, match=r"^code is "):
         Invocation(1, "E-1", "run", CALL, InvocationStatus[status], evidence_status, code)
 
 
@@ -167,11 +170,19 @@ SAVED = VARIANTS[0]
 
 @pytest.mark.parametrize(
     "loaded",
-    [None, "text", {}, SAVED.invocation, *VARIANTS[1:]]
-    + [evolve(SAVED, facts=SAVED.facts[:1]), evolve(SAVED, facts=())]
-    + [evolve(SAVED, invocation=evolve(SAVED.invocation, byte_count=9))]
-    + [evolve(SAVED, invocation=evolve(SAVED.invocation, digest="0" * 64))]
-    + [CanonicalRecord(None), CanonicalRecord(SAVED.invocation, None)],  # type: ignore[arg-type]
+    [
+        None,
+        "text",
+        {},
+        SAVED.invocation,
+        *VARIANTS[1:],
+        evolve(SAVED, facts=SAVED.facts[:1]),
+        evolve(SAVED, facts=()),
+        evolve(SAVED, invocation=evolve(SAVED.invocation, byte_count=9)),
+        evolve(SAVED, invocation=evolve(SAVED.invocation, digest="0" * 64)),
+        CanonicalRecord(None),  # type: ignore[arg-type]
+        CanonicalRecord(SAVED.invocation, None),  # type: ignore[arg-type]
+    ],
 )
 def test_anything_else_is_not_intact(loaded: Any) -> None:
     """Whatever differs from what was saved is not intact, and no comparison raises."""
@@ -188,7 +199,8 @@ def test_a_record_that_cannot_be_compared() -> None:
 
         __hash__ = None  # type: ignore[assignment]
 
-    assert not is_intact(evolve(SAVED, facts=Odd()), SAVED)
+    odd: Any = Odd()
+    assert not is_intact(evolve(SAVED, facts=odd), SAVED)
 
 
 def test_the_row_of_what_was_not_stored() -> None:

@@ -149,7 +149,14 @@ def test_no_limit_is_none_left() -> None:
     agent = Watching(NULL)
     _run(agent)
     left = agent.views[0].left
-    assert left == BudgetLeft(**dict.fromkeys(BudgetLeft.__slots__[:6]))  # type: ignore[arg-type]
+    assert left == BudgetLeft(
+        model_attempts=None,
+        tool_calls=None,
+        tokens=None,
+        evidence_bytes=None,
+        cost=None,
+        seconds=None,
+    )
 
 
 def test_a_passed_deadline_leaves_no_seconds() -> None:

@@ -96,8 +96,12 @@ def test_a_repeated_call_brings_nothing_new() -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [ToolCall("cfg", {"s": 1}, {"q": "x"}), ToolCall("logs", {"s": 2}, {"q": "x"})]
-    + [ToolCall("logs", {"s": 1}, {"q": "y"}), ToolCall("logs", {"s": 1}, {})],
+    [
+        ToolCall("cfg", {"s": 1}, {"q": "x"}),
+        ToolCall("logs", {"s": 2}, {"q": "x"}),
+        ToolCall("logs", {"s": 1}, {"q": "y"}),
+        ToolCall("logs", {"s": 1}, {}),
+    ],
 )
 def test_another_call_is_no_repetition(other: ToolCall) -> None:
     """Another tool, scope or argument makes another call."""
@@ -169,7 +173,7 @@ def test_an_empty_batch_counts_at_once_and_once() -> None:
 def test_a_statement_after_new_facts(
     statement: ProgressStatement | None, violation: str | None
 ) -> None:
-    """A missing or wrong statement is a violation; with it, or NO_GAIN, the batch counts as none."""
+    """A missing or wrong statement is a violation; with it, or NO_GAIN, the batch gained none."""
     collection = _collection()
     collection.end_batch([_found(1, "a")])
     assert collection.judge(statement) == Judgement(NO_GAIN, violation, (_ref(1),))

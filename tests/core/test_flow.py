@@ -267,7 +267,7 @@ def test_a_report() -> None:
     draft = drafting(
         "the pool ran out",
         citing(1, 1),
-        claims=[Claim("5 is the limit", [citing(1, 1), citing(2)])],  # type: ignore[arg-type]
+        claims=[Claim("5 is the limit", [citing(1, 1), citing(2)])],
         missing_context=["tenant"],
     )
     tools = (Source("pool size 5"), Source(None, name="cfg"), Source(name="docs"))
@@ -497,7 +497,12 @@ def test_a_cancelled_run_reads_no_store(where: str) -> None:
     made, (hook, _) = _late_setup(where)
     token = CancelToken()
     store = made.canonical_store
-    hook[0] = lambda: (token.cancel(), setattr(store, "load", None))
+
+    def cancel_and_break() -> None:
+        token.cancel()
+        store.load = None  # type: ignore[assignment, method-assign]
+
+    hook[0] = cancel_and_break
     assert made.run("why?", cancel=token).record.release_outcome is ReleaseOutcome.CANCELLED
 
 

@@ -32,12 +32,12 @@ from tests.core.doubles import (
     citing,
     drafting,
     ending,
-    evidence,
     events_of,
+    evidence,
     harness,
 )
 
-PASSING = DiagnosisDraft("the pool ran out", [citing(1)])  # type: ignore[arg-type]
+PASSING = DiagnosisDraft("the pool ran out", [citing(1)])
 UNCITED = drafting("the pool ran out")
 
 
@@ -159,7 +159,7 @@ def test_no_budget_for_a_repair(limits: Limits, lacking: str) -> None:
     ("repaired", "cause"),
     [
         (DiagnosisDraft(None), "NO_CONCLUSION"),
-        (DiagnosisDraft(" ", missing_context=["tenant"]), "MISSING_REQUIRED_CONTEXT"),  # type: ignore[arg-type]
+        (DiagnosisDraft(" ", missing_context=["tenant"]), "MISSING_REQUIRED_CONTEXT"),
         (DiagnosisDraft("x" * 999), "RESULT_TOO_LARGE"),
     ],
 )

@@ -138,7 +138,7 @@ def test_a_bad_argument_of_a_run(options: dict[str, Any], named: str) -> None:
 @pytest.mark.parametrize("question", ["", " \n", None, 5, b"why?"])
 def test_a_bad_question(question: Any) -> None:
     """A question is text that is not blank."""
-    with pytest.raises(InvalidArgumentError, match="^question is "):
+    with pytest.raises(InvalidArgumentError, match=r"^question is "):
         harness([]).run(question)
 
 
@@ -171,8 +171,8 @@ def test_an_asynchronous_client() -> None:
     class Client:
         async def send(self, event: object) -> None: ...
 
-    with pytest.raises(AwaitableResultError, match="^client is asynchronous; .*AsyncHarness"):
-        harness([]).run("why?", client=Client())
+    with pytest.raises(AwaitableResultError, match=r"^client is asynchronous; .*AsyncHarness"):
+        harness([]).run("why?", client=Client())  # type: ignore[arg-type]
 
 
 def test_an_awaitable_answer() -> None:

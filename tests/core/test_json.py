@@ -175,7 +175,7 @@ def test_a_frozen_object_freezes_what_it_is_given() -> None:
     assert (FrozenDict(), FrozenDict([("a", 1)])) == ({}, {"a": 1})
     for bad in ({"a": float("nan")}, {1: 2}):
         with pytest.raises(NotJsonError):
-            FrozenDict(bad)  # type: ignore[dict-item]
+            FrozenDict(bad)  # type: ignore[arg-type]
 
 
 def test_a_frozen_object_is_a_value() -> None:

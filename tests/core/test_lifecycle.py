@@ -100,8 +100,13 @@ def test_what_is_no_time_out(cause: StopCause) -> None:
 
 @pytest.mark.parametrize(
     ("deadline", "now", "expired"),
-    [(10.0, 9.999, False), (10.0, 10.0, True), (10.0, 11.0, True), (0.0, 0.0, True)]
-    + [(None, 1e9, False)],
+    [
+        (10.0, 9.999, False),
+        (10.0, 10.0, True),
+        (10.0, 11.0, True),
+        (0.0, 0.0, True),
+        (None, 1000000000.0, False),
+    ],
 )
 def test_expired(deadline: float | None, now: float, expired: bool) -> None:
     """The deadline has passed at ``now >= deadline``, and the active check notices it."""

@@ -73,7 +73,7 @@ def test_a_bad_count(name: str, value: Any) -> None:
 
 def test_the_reserve_is_a_number() -> None:
     """The release reserve is a number and never None."""
-    with pytest.raises(InvalidArgumentError, match="^release_reserve is None; allowed"):
+    with pytest.raises(InvalidArgumentError, match=r"^release_reserve is None; allowed"):
         Limits(release_reserve=None)  # type: ignore[arg-type]
 
 
@@ -90,9 +90,9 @@ def test_a_deadline(value: float | None, seconds: float | None) -> None:
 )
 def test_a_bad_deadline(value: Any) -> None:
     """A negative, NaN, infinite or non-numeric deadline is refused by name."""
-    with pytest.raises(InvalidArgumentError, match="^deadline is .*; allowed: a non-negative"):
+    with pytest.raises(InvalidArgumentError, match=r"^deadline is .*; allowed: a non-negative"):
         Limits(deadline=value)
-    with pytest.raises(InvalidArgumentError, match="^wait is "):
+    with pytest.raises(InvalidArgumentError, match=r"^wait is "):
         to_seconds(value, "wait")
 
 
@@ -108,5 +108,5 @@ def test_a_cost(value: Any, cost: Decimal | None) -> None:
 @pytest.mark.parametrize("value", [-1, True, 0.5, "5", Decimal("NaN"), Decimal("Infinity")])
 def test_a_bad_cost(value: Any) -> None:
     """A negative, infinite or non-decimal cost is refused by name; a float is never exact."""
-    with pytest.raises(InvalidArgumentError, match="^cost is .*; allowed: a non-negative"):
+    with pytest.raises(InvalidArgumentError, match=r"^cost is .*; allowed: a non-negative"):
         Limits(cost=value)

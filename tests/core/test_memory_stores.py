@@ -7,6 +7,7 @@ from threading import Barrier, Thread
 from typing import Any
 
 import pytest
+
 from harness import ReleaseOutcome, Request, RunRecord, RunState, StopCause
 from harness.errors import (
     IllegalTransitionError,
@@ -190,9 +191,9 @@ def test_retention() -> None:
 def test_a_time_has_a_zone(time: Any) -> None:
     """A naive time is refused, by name."""
     store = MemoryRunStore()
-    with pytest.raises(InvalidArgumentError, match="^time is .*; allowed: a timezone-aware"):
+    with pytest.raises(InvalidArgumentError, match=r"^time is .*; allowed: a timezone-aware"):
         store.delete_before(time)
-    with pytest.raises(InvalidArgumentError, match="^now is "):
+    with pytest.raises(InvalidArgumentError, match=r"^now is "):
         store.unfinished(HOUR, time)
 
 

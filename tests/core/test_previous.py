@@ -73,5 +73,5 @@ def test_everything_else_is_refused(record: RunRecord, why: str) -> None:
 @pytest.mark.parametrize("record", [None, "run", {}])
 def test_what_is_no_record(record: Any) -> None:
     """Only a record can be asked."""
-    with pytest.raises(InvalidArgumentError, match="^record is .*; allowed: a RunRecord"):
+    with pytest.raises(InvalidArgumentError, match=r"^record is .*; allowed: a RunRecord"):
         previous_turn(record)

@@ -122,8 +122,13 @@ FULL = ProgressSnapshot(
         Limitation(LimitationKind.MISSING_CONTEXT, "tenant"),
     ),
     missing_context=("tenant",),
-    next_steps=("PROVIDE_CONTEXT:tenant", "RETRY_SOURCE:metrics", "ASK_SOURCE:docs")
-    + ("NARROW_SCOPE:logs", "WIDEN_SCOPE:cfg"),
+    next_steps=(
+        "PROVIDE_CONTEXT:tenant",
+        "RETRY_SOURCE:metrics",
+        "ASK_SOURCE:docs",
+        "NARROW_SCOPE:logs",
+        "WIDEN_SCOPE:cfg",
+    ),
     left_out=3,
 )
 

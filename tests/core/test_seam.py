@@ -31,14 +31,14 @@ class ReadTimeout(Exception):  # noqa: N818  named as client libraries do
     """A client library's own error."""
 
 
-class Forgetful(ProviderError):
+class ForgetfulError(ProviderError):
     """A host's error whose constructor forgot its base."""
 
     def __init__(self) -> None:
         pass
 
 
-class ForgetfulTimeout(Forgetful):
+class ForgetfulTimeoutError(ForgetfulError):
     """The same, with a kind of its class."""
 
     default_kind = TIMEOUT
@@ -64,18 +64,18 @@ KINDS = [
     (RecursionError(), "UNCLASSIFIED"),
     (StopIteration(), "UNCLASSIFIED"),
     (StopAsyncIteration(), "UNCLASSIFIED"),
-    (asyncio.TimeoutError(), "TIMEOUT"),
+    (TimeoutError(), "TIMEOUT"),
     (TransportError("x"), "TRANSPORT"),
     (RateLimitedError("x", kind=REJECTED), "REJECTED"),
     (ProviderError("timeout"), "UNCLASSIFIED"),
     (ProviderError("x", kind="TIMEOUT"), "UNCLASSIFIED"),  # type: ignore[arg-type]
     (MalformedOutputError("x", 1, "y"), "INVALID_OUTPUT"),
-    (Forgetful(), "UNCLASSIFIED"),
-    (ForgetfulTimeout(), "TIMEOUT"),
+    (ForgetfulError(), "UNCLASSIFIED"),
+    (ForgetfulTimeoutError(), "TIMEOUT"),
 ]
 
 
-@pytest.mark.parametrize(("error", "kind"), KINDS, ids=lambda value: repr(value))
+@pytest.mark.parametrize(("error", "kind"), KINDS, ids=repr)
 def test_the_kind_comes_from_the_type(error: Exception, kind: str) -> None:
     """An exception is classified by its type, never by its text."""
     failure = classify(error)
@@ -155,7 +155,7 @@ REPORTS: list[tuple[list[Any], Any]] = [
     ([Usage(5), None], (5, "0")),
     ([None, Usage(5)], (5, "0")),
     ([Usage(), Usage()], (0, "0")),
-    ([Usage(True), Usage(5)], "invalid"),
+    ([Usage(input_tokens=True), Usage(5)], "invalid"),
     ([Usage(-50), Usage(100)], "invalid"),
     ([Usage(5), Usage("")], "invalid"),
     ([Usage(5), Usage(cost=float("nan")), Usage(5)], "invalid"),
@@ -200,8 +200,12 @@ def _seam(clock: Any = None, classifier: Any = None) -> SyncSeam:
     return SyncSeam(clock, clock.monotonic(), lambda: "id", classifier)
 
 
+def _drive(coroutine: Any) -> Any:
+    return drive(coroutine)
+
+
 def _call(seam: SyncSeam, function: Callable[..., Any], *arguments: Any) -> Answer:
-    answer: Answer = drive(seam.call("TOOL", function, *arguments))
+    answer: Answer = _drive(seam.call("TOOL", function, *arguments))
     return answer
 
 
@@ -212,9 +216,14 @@ def _raise(error: BaseException) -> Any:
 def test_a_value() -> None:
     """A plain function's value comes back with the instant at which it returned."""
     clock = VirtualClock()
-    answer = _call(_seam(clock), lambda ms: clock.advance(ms) or "x", 500)
+
+    def slow(milliseconds: int) -> str:
+        clock.advance(milliseconds)
+        return "x"
+
+    answer = _call(_seam(clock), slow, 500)
     assert (answer.value, answer.ended, answer.is_ok) == ("x", 0.5, True)
-    assert answer.failure is answer.interrupt is answer.error is None
+    assert (answer.failure, answer.interrupt, answer.error) == (None, None, None)
 
 
 def test_a_failure() -> None:
@@ -279,10 +288,10 @@ def test_a_wait_is_the_clocks() -> None:
     """A wait is the clock's, and ends at once when the run ends."""
     clock, life = VirtualClock(), Lifecycle(None)
     seam = _seam(clock)
-    drive(seam.wait(2.5, life))
+    _drive(seam.wait(2.5, life))
     assert seam.now() == 2.5
     life.stop(StopCause.CANCELLED_BY_CALLER, 2.5)
-    drive(seam.wait(100.0, life))
+    _drive(seam.wait(100.0, life))
     assert seam.now() == 2.5
 
 
@@ -298,11 +307,11 @@ def test_steps_run_one_by_one() -> None:
         return run
 
     batch: OneByOne[int] = _seam().start([step(1), step(2), step(3)])
-    assert [drive(batch.next()) for _ in range(2)] == [(0, 10), (1, 20)]
+    assert [_drive(batch.next()) for _ in range(2)] == [(0, 10), (1, 20)]
     assert made == [1, 2]
-    assert drive(batch.next()) == (2, 30)
-    assert drive(batch.next()) is None
-    assert drive(batch.close()) == ()
+    assert _drive(batch.next()) == (2, 30)
+    assert _drive(batch.next()) is None
+    assert _drive(batch.close()) == ()
 
 
 def test_the_flow_never_suspends() -> None:
@@ -312,7 +321,7 @@ def test_the_flow_never_suspends() -> None:
         await asyncio.sleep(0)
 
     with pytest.raises(RuntimeError, match="suspended under the synchronous driver"):
-        drive(suspends())
+        _drive(suspends())
 
 
 # --- clocks that misbehave

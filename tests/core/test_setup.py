@@ -111,7 +111,7 @@ def test_what_fills_no_role(role: str, target: Any) -> None:
 @pytest.mark.parametrize("function", [lambda: None, lambda a, b, c: None, lambda *, view: None])
 def test_a_function_of_the_wrong_arguments(function: Callable[..., Any]) -> None:
     """A function that takes neither one argument nor two is refused when the harness is built."""
-    with pytest.raises(InvalidArgumentError, match="^agent is .*of one argument, or of it and"):
+    with pytest.raises(InvalidArgumentError, match=r"^agent is .*of one argument, or of it and"):
         _build(agent=function)
 
 
@@ -146,7 +146,7 @@ def test_an_asynchronous_object_that_is_called() -> None:
     class Called:
         async def __call__(self, argument: object) -> None: ...
 
-    with pytest.raises(AwaitableResultError, match="^agent is asynchronous"):
+    with pytest.raises(AwaitableResultError, match=r"^agent is asynchronous"):
         _build(agent=Called())
     assert is_asynchronous(_generator)
     assert not is_asynchronous(_one)
@@ -218,7 +218,7 @@ def test_tools_at_once(value: Any, fits: bool) -> None:
     if fits:
         assert _build(max_parallel_tools=value, allow_async=True).max_parallel_tools == value
         return
-    with pytest.raises(InvalidArgumentError, match="allowed: a whole number from 1$"):
+    with pytest.raises(InvalidArgumentError, match=r"allowed: a whole number from 1$"):
         _build(max_parallel_tools=value, allow_async=True)
 
 
@@ -286,14 +286,14 @@ def test_tools_cannot_be_changed() -> None:
 @pytest.mark.parametrize("tools", [5, "search", {"search": search}, search])
 def test_what_are_no_tools(tools: Any) -> None:
     """Tools are an iterable."""
-    with pytest.raises(InvalidArgumentError, match="^tools is .*; allowed: an iterable of tools"):
+    with pytest.raises(InvalidArgumentError, match=r"^tools is .*; allowed: an iterable of tools"):
         _build(tools=tools)
 
 
 @pytest.mark.parametrize("given", [5, "search", Bare, object(), None])
 def test_what_is_no_tool(given: Any) -> None:
     """A class, or an object without execute, is no tool."""
-    with pytest.raises(InvalidArgumentError, match="^tools is .*; allowed: tools with name"):
+    with pytest.raises(InvalidArgumentError, match=r"^tools is .*; allowed: tools with name"):
         _build(tools=[given])
 
 
@@ -323,7 +323,7 @@ def test_a_bad_tool(given: Any, named: str) -> None:
 
 def test_a_name_stands_once() -> None:
     """Two tools of one name are refused, also where only their repair makes them the same."""
-    with pytest.raises(InvalidArgumentError, match="^tools is 'logs'; allowed: tools with differ"):
+    with pytest.raises(InvalidArgumentError, match=r"^tools is 'logs'; allowed: tools with differ"):
         _build(tools=[Source(), Source()])
     names = [_tool(name="a\ud800"), _tool(name="a\udfff")]
     with pytest.raises(InvalidArgumentError, match="different names"):
@@ -345,7 +345,7 @@ async def _async_search(query: str) -> str:
 )
 def test_an_asynchronous_tool(given: Any) -> None:
     """The synchronous driver refuses asynchronous tools and projectors when it is built."""
-    with pytest.raises(AwaitableResultError, match="^tool '.*is asynchronous"):
+    with pytest.raises(AwaitableResultError, match=r"^tool '.*is asynchronous"):
         _build(tools=[given])
     assert _build(tools=[given], allow_async=True)
 

@@ -108,7 +108,7 @@ def _pairs(key: str) -> set[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("name", VOCABULARY)
 def test_the_vocabulary(name: str) -> None:
-    """Each type of section 2 has exactly its members, in order, and their values are their names."""
+    """Each type of section 2 has exactly its members, in order; their values are their names."""
     members = getattr(states, name).__members__
     assert list(members) == VOCABULARY[name].split()
     assert all(member.value == key for key, member in members.items())
@@ -236,10 +236,13 @@ def test_rows_have_ids() -> None:
     assert len(set(ids)) == len(ids)
 
 
+BOTH = (True, False)
+
+
 def test_no_row_is_dead() -> None:
     """Every release row decides at least one combination of facts."""
     deciding = set()
-    for cause, trusted, safe, missing in product(StopCause, *[(True, False)] * 3):
+    for cause, trusted, safe, missing in product(StopCause, BOTH, BOTH, BOTH):
         facts = release.ReleaseFacts(
             cause=cause, trusted=trusted, safe_progress=safe, missing_context=missing
         )

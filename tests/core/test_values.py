@@ -34,8 +34,8 @@ from harness import (
 from harness.errors import InvalidArgumentError, MalformedOutputError
 
 CITE = Citation("E-1", 1, "x")
-CLAIM = Claim("37 wait", [CITE])  # type: ignore[arg-type]
-DRAFT = DiagnosisDraft("the pool ran out", [CITE])  # type: ignore[arg-type]
+CLAIM = Claim("37 wait", [CITE])
+DRAFT = DiagnosisDraft("the pool ran out", [CITE])
 CALL = ToolCall("logs", {"service": "pay"}, {"q": "x"})
 TURN = PreviousTurn("run-1", "why?", "the pool ran out")
 
@@ -85,7 +85,7 @@ def test_a_citation_is_taken_literally() -> None:
 def test_a_blank_claim_is_malformed(text: Any) -> None:
     """A claim says something."""
     with pytest.raises(MalformedOutputError, match=r"Claim\.text"):
-        Claim(text, [CITE])  # type: ignore[arg-type]
+        Claim(text, [CITE])
 
 
 @pytest.mark.parametrize("conclusion", [None, "", "  ", "\n\u2003"])
@@ -121,13 +121,13 @@ def test_a_malformed_draft(fields: dict[str, Any], named: str) -> None:
 def test_a_claims_citations_are_checked() -> None:
     """A claim's citations are citations."""
     with pytest.raises(MalformedOutputError, match=r"Claim\.citations is 'E-1'"):
-        Claim("x", ["E-1"])  # type: ignore[arg-type]
+        Claim("x", ["E-1"])
 
 
 def test_a_draft_copies_its_parts() -> None:
     """What is changed after it was handed over alters no draft."""
     parts: dict[str, list[Any]] = {"citations": [CITE], "claims": [CLAIM]}
-    draft = DiagnosisDraft("x", **parts, recommendations=iter(["a"]))  # type: ignore[arg-type]
+    draft = DiagnosisDraft("x", **parts, recommendations=iter(["a"]))
     for part in parts.values():
         part.clear()
     assert (draft.citations, draft.claims, draft.recommendations) == ((CITE,), (CLAIM,), ("a",))
@@ -135,7 +135,7 @@ def test_a_draft_copies_its_parts() -> None:
 
 def test_names_of_missing_context() -> None:
     """Blank names name nothing, repeated ones are kept once, in order."""
-    draft = DiagnosisDraft(None, missing_context=["b", " ", "a", "b", ""])  # type: ignore[arg-type]
+    draft = DiagnosisDraft(None, missing_context=["b", " ", "a", "b", ""])
     assert draft.missing_context == ("b", "a")
 
 
@@ -143,7 +143,7 @@ def test_names_of_missing_context() -> None:
 def test_text_is_repaired_on_arrival(text: str) -> None:
     """No text of a draft keeps what UTF-8 cannot encode."""
     wild = f"a{text}\ud83d"
-    draft = DiagnosisDraft(wild, [Citation(wild, None, wild)], [Claim(wild)], [wild], [wild])  # type: ignore[arg-type]
+    draft = DiagnosisDraft(wild, [Citation(wild, None, wild)], [Claim(wild)], [wild], [wild])
     shown = json.dumps(repr(draft), ensure_ascii=False)
     assert shown.encode()
     assert draft.conclusion == f"a{text}\ufffd".replace("\ud83d", "\ufffd")
@@ -154,10 +154,10 @@ def test_text_is_repaired_on_arrival(text: str) -> None:
 
 def test_a_turn() -> None:
     """A turn holds calls or a draft; with both or neither it can be built, and is judged later."""
-    assert AgentTurn([CALL]).calls == (CALL,)  # type: ignore[arg-type]
+    assert AgentTurn([CALL]).calls == (CALL,)
     assert AgentTurn(draft=DRAFT).draft is DRAFT
     assert AgentTurn() == AgentTurn((), None, None)
-    assert AgentTurn([CALL], DRAFT, remark="so").remark == "so"  # type: ignore[arg-type]
+    assert AgentTurn([CALL], DRAFT, remark="so").remark == "so"
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_malformed_turn(fields: dict[str, Any], named: str) -> None:
 
 def test_a_bare_progress() -> None:
     """A progress without facts may be stated by its member alone."""
-    turn = AgentTurn([CALL], progress=Progress.NO_GAIN)  # type: ignore[arg-type]
+    turn = AgentTurn([CALL], progress=Progress.NO_GAIN)
     assert turn.progress == ProgressStatement(Progress.NO_GAIN)
 
 
@@ -191,7 +191,7 @@ def test_a_malformed_statement(state: Any) -> None:
     with pytest.raises(MalformedOutputError, match=r"ProgressStatement\.state"):
         ProgressStatement(state)
     with pytest.raises(MalformedOutputError, match=r"ProgressStatement\.facts"):
-        ProgressStatement(Progress.GAINED, "E-1.1")  # type: ignore[arg-type]
+        ProgressStatement(Progress.GAINED, "E-1.1")
 
 
 # --- routes
@@ -200,7 +200,7 @@ def test_a_malformed_statement(state: Any) -> None:
 def test_a_route() -> None:
     """A route has an intent, and the names of what is missing."""
     assert Route(Intent.GENERAL).missing_context == ()
-    assert Route(Intent.DIAGNOSIS, ["b", "", "b"]).missing_context == ("b",)  # type: ignore[arg-type]
+    assert Route(Intent.DIAGNOSIS, ["b", "", "b"]).missing_context == ("b",)
 
 
 @pytest.mark.parametrize(("intent", "missing"), [("DIAGNOSIS", ()), (None, ()), (1, ())])
@@ -209,7 +209,7 @@ def test_a_malformed_route(intent: Any, missing: Any) -> None:
     with pytest.raises(MalformedOutputError, match=r"Route\.intent is "):
         Route(intent, missing)
     with pytest.raises(MalformedOutputError, match=r"Route\.missing_context is 'tenant'"):
-        Route(Intent.DIAGNOSIS, "tenant")  # type: ignore[arg-type]
+        Route(Intent.DIAGNOSIS, "tenant")
 
 
 # --- calls
@@ -379,7 +379,7 @@ VALUES = [
     CLAIM,
     DRAFT,
     CALL,
-    AgentTurn([CALL], progress=Progress.NO_GAIN),  # type: ignore[arg-type]
+    AgentTurn([CALL], progress=Progress.NO_GAIN),
     Route(Intent.GENERAL, ("x",)),
     TURN,
     Request("why?", {"a": "b"}, [TURN], "c-1"),

@@ -12,7 +12,7 @@ class MalformedScenario(ValueError):  # noqa: N818  # The name that the format's
     """A scenario that the format refuses; the text names the key and the reason."""
 
 
-def _need(ok: bool, where: str, what: str) -> None:  # noqa: FBT001  # An assertion.
+def _need(ok: bool, where: str, what: str) -> None:
     if not ok:
         raise MalformedScenario(f"{where}: {what}")
 
