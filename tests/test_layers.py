@@ -41,12 +41,12 @@ _LAYERS = (
     ("_batch", "_gating"),
     ("_collecting",),
     ("_flow",),
-    ("codec", "explain", "guards"),
+    ("_journal", "codec", "explain", "guards"),
     ("stores",),
     ("_result",),
     ("_sync",),
     ("_graph", "_many", "logs"),
-    ("_aio", "_journal", "playbook"),
+    ("_aio", "playbook"),
     ("_cli",),
 )
 _PURE = tuple(module for layer in _PURE_LAYERS for module in layer)
