@@ -88,7 +88,7 @@ def _attempts(record: RunRecord, component: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(("component", "kind"), list(product(POLICY, FailureKind.__members__)))
-def test_attempts_after_a_failure(component: str, kind: str) -> None:
+def test_enumeration_of_the_attempt_policy(component: str, kind: str) -> None:
     """A component that fails is asked as often as the policy says, and never once more."""
     made, script = _with(component, [ProviderError("x", kind=FailureKind[kind])] * 5)
     record = made.run("why?").record
@@ -102,10 +102,27 @@ def test_attempts_after_a_failure(component: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("component", "first", "second"),
+    list(product(POLICY, FailureKind.__members__, FailureKind.__members__)),
+)
+def test_enumeration_of_the_attempt_policy_by_attempt(
+    component: str, first: str, second: str
+) -> None:
+    """For each component, kind and attempt: retried by its own kind, and never past the last."""
+    errors = [ProviderError("x", kind=FailureKind[kind]) for kind in (first, second)]
+    made, script = _with(component, [*errors, ANSWERS[component][0]])
+    kinds = [one.failure.name for one in _attempts(made.run("why?").record, component)]
+    row = POLICY[component]
+    retried = first in row["retried_on"] and row["max_attempts"] == 2
+    assert kinds == ([first, second] if retried else [first])
+    assert len(script.calls) == len(kinds)
+
+
+@pytest.mark.parametrize(
     ("component", "kind"),
     [(name, kind) for name in POLICY for kind in POLICY[name]["retried_on"]],
 )
-def test_a_retry_that_succeeds(component: str, kind: str) -> None:
+def test_enumeration_of_retries_that_succeed(component: str, kind: str) -> None:
     """The second attempt of a component that may be retried counts like a first one."""
     answer, cause = ANSWERS[component]
     made, script = _with(component, [ProviderError("x", kind=FailureKind[kind]), answer])

@@ -21,13 +21,16 @@ from harness import (
     InvocationCode,
     Limits,
     Parameter,
+    Request,
     RunRecord,
     StopCause,
     ToolCall,
 )
+from harness._flow import run_flow
+from harness._sync import SyncSeam, drive
 from harness.errors import ClientGoneError, ProviderError
 from harness.stores.memory import MemoryCanonicalStore
-from harness.testing import Script, VirtualClock
+from harness.testing import Script, VirtualClock, counting_ids
 from tests.core.doubles import (
     ProjectedSource,
     Source,
@@ -774,6 +777,47 @@ def test_a_tool_sees_its_attempt() -> None:
     made = harness([asking({})], Source(look), limits=Limits(deadline=10))
     made.run("why?", cancel=token)
     assert seen == [("TOOL", 1, 10.0), True]
+
+
+class Ahead:
+    """Calls that have all returned before the first one is taken."""
+
+    def __init__(self, steps: Any) -> None:
+        self._steps = steps
+        self._results: Any = None
+
+    async def next(self) -> Any:
+        if self._results is None:
+            self._results = deque([(n, await step()) for n, step in enumerate(self._steps)])
+        return self._results.popleft() if self._results else None
+
+    async def close(self) -> tuple[int, ...]:
+        return tuple(place for place, _ in self._results)
+
+
+class AheadSeam(SyncSeam):
+    """A driver that runs the calls of a batch together."""
+
+    def start(self, steps: Any) -> Any:
+        return Ahead(steps)
+
+
+def test_results_that_nobody_took() -> None:
+    """What finished beside the call that ended the run is discarded, and the trace says so."""
+    clock = VirtualClock()
+    found = iter(["a", "x" * 100, "c", "d"])
+    made = harness(
+        [asking(*({"n": n} for n in range(4)))],
+        Source(lambda *_: next(found), repeat_last=True),
+        clock=clock,
+        limits=Limits(deadline=None, result_bytes=50),
+    )
+    seam = AheadSeam(clock, clock.monotonic(), counting_ids(), None)
+    record = drive(run_flow(made._prepare(seam, Request("why?"), None, None, None, None)))
+    assert record.stop_cause is StopCause.RESULT_TOO_LARGE
+    assert [row.number for row in record.invocations] == [1, 2]
+    late = [event.detail for event in events_of(record, "LATE_RESULT_DISCARDED")]
+    assert late == [{"component": "TOOL", "tool": "logs"}] * 2
 
 
 def test_a_tool_cannot_end_a_run() -> None:

@@ -200,7 +200,7 @@ def test_a_bad_parent_is_refused() -> None:
     st.integers(0, 6),
     st.lists(st.tuples(st.sampled_from(["model", "tools", "back"]), st.integers(0, 4))),
 )
-def test_counted_limits_are_never_passed(
+def test_property_counted_limits_are_never_passed(
     attempts: int, calls: int, steps: list[tuple[str, int]]
 ) -> None:
     """Whatever the order of reservations, the limits of a run and its parent hold at each step."""

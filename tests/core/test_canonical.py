@@ -37,7 +37,7 @@ def _row(status: str, found: str | None) -> Invocation:
 
 
 @pytest.mark.parametrize(("status", "found"), sorted(PAIRS, key=str))
-def test_legal_pairs(status: str, found: str | None) -> None:
+def test_enumeration_of_legal_invocation_pairs(status: str, found: str | None) -> None:
     """Each pair of statuses of the contract can be built."""
     row = _row(status, found)
     assert row.status.name == status
@@ -48,7 +48,7 @@ def test_legal_pairs(status: str, found: str | None) -> None:
     ("status", "found"),
     sorted(set(product(STATUSES, (None, *EvidenceStatus.__members__))) - PAIRS, key=str),
 )
-def test_illegal_pairs(status: str, found: str | None) -> None:
+def test_enumeration_of_illegal_invocation_pairs(status: str, found: str | None) -> None:
     """No other pair can be built; the error names it and what is allowed."""
     with pytest.raises(IllegalCombinationError, match=f"{status} {found} cannot occur") as caught:
         _row(status, found)
@@ -73,7 +73,7 @@ def test_a_code_exactly_on_an_error(
 
 
 @pytest.mark.parametrize(("come", "to"), sorted(product(STATUSES, STATUSES)))
-def test_transitions(come: str, to: str) -> None:
+def test_enumeration_of_invocation_transitions(come: str, to: str) -> None:
     """Each transition of the contract can be made, and no other."""
     state, target = InvocationStatus[come], InvocationStatus[to]
     if (come, to) in TRANSITIONS:

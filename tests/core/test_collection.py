@@ -46,14 +46,14 @@ def _ref(number: int, fact: int = 1) -> str:
 
 
 @pytest.mark.parametrize(("state", "target"), sorted(LEGAL))
-def test_legal_transitions(state: str, target: str) -> None:
+def test_enumeration_of_legal_collection_transitions(state: str, target: str) -> None:
     """Each transition of the contract can be made."""
     made = next_collection_state(CollectionState[state], CollectionState[target])
     assert made is CollectionState[target]
 
 
 @pytest.mark.parametrize(("state", "target"), sorted(set(product(STATES, STATES)) - LEGAL))
-def test_illegal_transitions(state: str, target: str) -> None:
+def test_enumeration_of_illegal_collection_transitions(state: str, target: str) -> None:
     """No other transition can be made; the error names it and what is allowed."""
     collection = _collection()
     collection.state = CollectionState[state]

@@ -114,7 +114,9 @@ def test_recommendations_need_no_citation() -> None:
 
 
 @given(st.lists(st.sampled_from(sorted(KINDS, key=str)), max_size=8))
-def test_each_citation_is_judged_alone(keys: list[tuple[str, int | None, str | None]]) -> None:
+def test_property_each_citation_is_judged_alone(
+    keys: list[tuple[str, int | None, str | None]],
+) -> None:
     """What a citation breaks does not depend on what stands beside it."""
     draft = _draft(*(Citation(IDS[which], fact, quote) for which, fact, quote in keys))
     kinds = [KINDS[key] for key in keys if KINDS[key] is not None] if keys else ["UNCITED"]
@@ -212,7 +214,7 @@ _DRAFTS = st.builds(
 
 
 @given(_DRAFTS)
-def test_a_draft_is_measured_in_bytes(draft: DiagnosisDraft) -> None:
+def test_property_a_draft_is_measured_in_bytes(draft: DiagnosisDraft) -> None:
     """A draft is too large once its JSON encoding in UTF-8 exceeds the limit by one byte."""
     size = len(_encoded(draft))
     assert not is_too_large(draft, size)

@@ -22,6 +22,7 @@ from harness import (
     Usage,
 )
 from harness.errors import AwaitableResultError, InvalidArgumentError
+from harness.stores.journal import MemoryJournal
 from harness.stores.memory import MemoryCanonicalStore, MemoryRunStore
 from harness.testing import RecordingClient, Script, VirtualClock, counting_ids
 from tests.core.doubles import (
@@ -39,6 +40,15 @@ NULL = drafting(None)
 TURN = PreviousTurn("run-0", "why?", "report")
 
 # --- building
+
+
+def test_a_journal_changes_nothing() -> None:
+    """A run that keeps a journal ends as one that keeps none, and the journal has its lines."""
+    journal = MemoryJournal()
+    plain = harness(list(GOOD), Source("pool size 5")).run("why?")
+    kept = harness(list(GOOD), Source("pool size 5"), journal=journal).run("why?")
+    assert kept.record == plain.record
+    assert len(journal.read(kept.record.run_id)) > 2
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ REFUSED = {
 
 
 @given(JSON)
-def test_freezing_keeps_the_value(value: Any) -> None:
+def test_property_freezing_keeps_the_value(value: Any) -> None:
     """A frozen value writes the same JSON, and thaws to an equal one."""
     frozen = freeze(value)
     assert json.loads(canonical(frozen)) == value
@@ -82,7 +82,7 @@ def test_freezing_keeps_the_value(value: Any) -> None:
 
 
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), JSON, max_size=4))
-def test_keys_are_sorted(value: dict[str, Any]) -> None:
+def test_property_keys_are_sorted(value: dict[str, Any]) -> None:
     """A frozen object has its keys in order, whatever order they came in."""
     frozen = freeze(dict(reversed(value.items())))
     assert list(frozen) == sorted(value)
@@ -234,7 +234,7 @@ def _bytes(value: Any) -> int:
 
 
 @given(JSON)
-def test_a_size_is_that_of_the_encoding(value: Any) -> None:
+def test_property_a_size_is_that_of_the_encoding(value: Any) -> None:
     """A value's size is that of its compact JSON in UTF-8; text alone counts its own bytes."""
     expected = (
         len(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else _bytes(value)
@@ -244,7 +244,7 @@ def test_a_size_is_that_of_the_encoding(value: Any) -> None:
 
 
 @given(JSON, st.integers(0, 60))
-def test_a_size_above_the_limit(value: Any, limit: int) -> None:
+def test_property_a_size_above_the_limit(value: Any, limit: int) -> None:
     """Up to the limit a size is exact; above it, it is some number above it."""
     exact = measure(value, None)
     measured = measure(value, limit)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import permutations
+from itertools import permutations, product
 from threading import Barrier, Lock, Thread
 from typing import Any
 
 import pytest
 
-from harness import StopCause
-from harness._lifecycle import Lifecycle, Stop
+from harness import RunState, StopCause
+from harness._lifecycle import Lifecycle, Stop, next_run_state
+from harness.errors import IllegalTransitionError
+from tests.core.doubles import contract
 
 CANCEL = StopCause.CANCELLED_BY_CALLER
 GONE = StopCause.CLIENT_DISCONNECTED
 DONE = StopCause.REPORT_APPROVED
 TIMEOUT = StopCause.DEADLINE_EXCEEDED
+
+TRANSITIONS = {(come, to) for come, to in contract("legal-states")["run_transitions"]}
 
 # A time-out itself, and a run that could not be opened.
 KEPT = [TIMEOUT, StopCause.RECORD_NOT_SAVED]
@@ -49,6 +53,19 @@ def _interleave(life: Lifecycle, other: Callable[[], Any]) -> None:
     life._lock = Interleaved(other)  # type: ignore[assignment]
 
 
+@pytest.mark.parametrize(("come", "to"), list(product(RunState.__members__, repeat=2)))
+def test_enumeration_of_run_transitions(come: str, to: str) -> None:
+    """Each transition of the contract can be made, and no other; the error says what is allowed."""
+    state, target = RunState[come], RunState[to]
+    if (come, to) in TRANSITIONS:
+        assert next_run_state(state, target) is target
+        return
+    with pytest.raises(IllegalTransitionError, match=f"RunState: {come} -> {to} cannot") as caught:
+        next_run_state(state, target)
+    allowed = tuple(RunState[b] for a, b in sorted(TRANSITIONS) if a == come)
+    assert caught.value.args == ("RunState", state, target, allowed)
+
+
 @pytest.mark.parametrize("cause", StopCause)
 def test_a_stop(cause: StopCause) -> None:
     """The first signal wins, with its instant and what the caller said."""
@@ -60,7 +77,7 @@ def test_a_stop(cause: StopCause) -> None:
 
 
 @pytest.mark.parametrize("order", list(permutations(SIGNALS)))
-def test_every_order_of_signals(order: tuple[tuple[StopCause, float], ...]) -> None:
+def test_enumeration_of_orders_of_signals(order: tuple[tuple[StopCause, float], ...]) -> None:
     """In every order exactly one signal wins, the first; the others are kept as late, in order."""
     life = Lifecycle(10.0)
     won = [life.stop(cause, at) for cause, at in order]
@@ -71,7 +88,7 @@ def test_every_order_of_signals(order: tuple[tuple[StopCause, float], ...]) -> N
 
 @pytest.mark.parametrize("first", StopCause)
 @pytest.mark.parametrize("second", StopCause)
-def test_every_pair_of_causes(first: StopCause, second: StopCause) -> None:
+def test_enumeration_of_pairs_of_causes(first: StopCause, second: StopCause) -> None:
     """A terminal state is never overwritten, whatever comes behind it."""
     life = Lifecycle(None)
     assert life.stop(first, 1.0)

@@ -84,7 +84,7 @@ def _build(state: str, outcome: str | None, *, saved: bool, cause: str = "") -> 
 
 
 @pytest.mark.parametrize(("state", "outcome"), PAIRS)
-def test_a_saved_record(state: str, outcome: str | None) -> None:
+def test_enumeration_of_run_x_release(state: str, outcome: str | None) -> None:
     """A saved record has a legal pair of run state and release; no other can be built."""
     if (state, outcome) in SAVED:
         assert _build(state, outcome, saved=True).run_state.name == state
@@ -95,7 +95,7 @@ def test_a_saved_record(state: str, outcome: str | None) -> None:
 
 
 @pytest.mark.parametrize(("state", "outcome"), PAIRS)
-def test_an_unsaved_record(state: str, outcome: str | None) -> None:
+def test_enumeration_of_run_x_release_if_not_saved(state: str, outcome: str | None) -> None:
     """A record that could not be saved may have published a failure in any state."""
     if (state, outcome) in SAVED | UNSAVED:
         assert _build(state, outcome, saved=False).release_outcome is ReleaseOutcome[str(outcome)]
@@ -105,7 +105,7 @@ def test_an_unsaved_record(state: str, outcome: str | None) -> None:
 
 
 @pytest.mark.parametrize(("cause", "state"), list(product(StopCause.__members__, STATES)))
-def test_a_cause_and_its_state(cause: str, state: str) -> None:
+def test_enumeration_of_causes_and_run_states(cause: str, state: str) -> None:
     """A cause stands with its run state, or with FAILED where a safe one had nothing to release."""
     outcome = OUTCOME.get(state, "FAILED")
     if state in STATES_OF.get(cause, {"FAILED"}):

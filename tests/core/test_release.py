@@ -65,7 +65,7 @@ def _names(decision: ReleaseDecision) -> tuple[str, str, str | None]:
 
 
 @pytest.mark.parametrize(("cause", "safe", "missing"), DECISIONS)
-def test_every_decision(cause: str, safe: bool, missing: bool) -> None:
+def test_enumeration_of_release_decisions(cause: str, safe: bool, missing: bool) -> None:
     """Each combination that can occur is decided as the contract says."""
     row = DECISIONS[cause, safe, missing]
     expected = (row["run_state"], row["release_outcome"], row["fallback_type"])
@@ -75,7 +75,7 @@ def test_every_decision(cause: str, safe: bool, missing: bool) -> None:
 @pytest.mark.parametrize(
     ("cause", "safe", "missing"), [key for key in PRODUCT if key not in DECISIONS]
 )
-def test_every_other_combination_is_refused(cause: str, safe: bool, missing: bool) -> None:
+def test_enumeration_of_refused_release_facts(cause: str, safe: bool, missing: bool) -> None:
     """A combination that cannot occur is a programming error that names it (section 6)."""
     with pytest.raises(IllegalCombinationError, match=cause) as caught:
         _decide(cause, safe, missing)
@@ -83,14 +83,16 @@ def test_every_other_combination_is_refused(cause: str, safe: bool, missing: boo
 
 
 @pytest.mark.parametrize(("cause", "safe", "missing"), PRODUCT)
-def test_trust_lost(cause: str, safe: bool, missing: bool) -> None:
+def test_enumeration_of_release_without_trust(cause: str, safe: bool, missing: bool) -> None:
     """Without trust nothing but a failure is published, and the cause keeps its run state."""
     decision = _decide(cause, safe, missing, trusted=False)
     assert _names(decision) == (*UNTRUSTED.get(cause, ("FAILED", "FAILED")), None)
 
 
 @pytest.mark.parametrize(("cause", "safe", "missing"), DECISIONS)
-def test_the_budget_told_apart(cause: str, safe: bool, missing: bool) -> None:
+def test_enumeration_of_release_that_tells_the_budget_apart(
+    cause: str, safe: bool, missing: bool
+) -> None:
     """The host's policy changes the type of a budget stop that has facts, and nothing else."""
     policy = ReleasePolicy(distinguish_budget=True)
     plain = _names(_decide(cause, safe, missing))
@@ -228,7 +230,7 @@ def test_ordinary_text_stays(text: str) -> None:
 
 
 @given(st.text())
-def test_neutral_text_is_one_span(text: str) -> None:
+def test_property_neutral_text_is_one_span(text: str) -> None:
     """Whatever the text, it stays in one line, between the only two backticks."""
     quoted = neutral(text)
     assert quoted[0] == quoted[-1] == "`"
@@ -237,7 +239,7 @@ def test_neutral_text_is_one_span(text: str) -> None:
 
 
 @given(st.text(min_size=1), st.text(), st.text(min_size=1))
-def test_facts_add_no_lines(text: str, source: str, name: str) -> None:
+def test_property_facts_add_no_lines(text: str, source: str, name: str) -> None:
     """A fallback has as many lines as its snapshot asks for, whatever stands in it."""
     snapshot = ProgressSnapshot(
         facts=(SnapshotFact("logs", text, source),), missing_context=(name,)

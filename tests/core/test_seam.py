@@ -295,6 +295,15 @@ def test_a_wait_is_the_clocks() -> None:
     assert seam.now() == 2.5
 
 
+def test_time_that_passed_elsewhere() -> None:
+    """A run that another process began goes on with the time that had passed there."""
+    clock = VirtualClock()
+    seam = _seam(clock)
+    seam.count_from(2.5)
+    clock.advance(1000)
+    assert seam.now() == 3.5
+
+
 def test_steps_run_one_by_one() -> None:
     """A batch runs in order, each step when it is asked for, and what was not started is left."""
     made: list[int] = []

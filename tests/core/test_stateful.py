@@ -46,12 +46,16 @@ from harness import (
     Route,
     RunRecord,
     SemanticVerdict,
+    StopCause,
     ToolCall,
     Usage,
     UsageKind,
 )
+from harness._lifecycle import Stop
 from harness._previous import is_previous_turn
 from harness._release import write_fallback
+from harness._seam import Aborted
+from harness.codec import record_from_json, record_to_json
 from harness.errors import ProviderError, RateLimitedError
 from tests.core.stepped import ABSENT, COMPONENTS, Config, Replay, Step, Stepped
 
@@ -395,6 +399,7 @@ def check_ending(config: Config, stepped: Stepped) -> None:
     check_stream(config, record, world.events)
     check_publicity(record, stepped)
     check_store(record, stepped)
+    check_json(record)
     check_replay(config, record, stepped)
 
 
@@ -528,6 +533,14 @@ def check_store(record: RunRecord, stepped: Stepped) -> None:
         assert stored.stop_cause is record.stop_cause
 
 
+def check_json(record: RunRecord) -> None:
+    """The record survives JSON: the same value, and the same bytes when it is written again."""
+    text = record_to_json(record)
+    again = record_from_json(text)
+    assert again == record
+    assert record_to_json(again).encode() == text.encode()
+
+
 def check_replay(config: Config, record: RunRecord, stepped: Stepped) -> None:
     """The same script gives the same record, the same events and the same interrupt."""
     replay = Replay(config, stepped.world.log)
@@ -542,11 +555,29 @@ def check_replay(config: Config, record: RunRecord, stepped: Stepped) -> None:
 
 
 @pytest.mark.parametrize("steps", [20])
-def test_a_whole_run(steps: int) -> None:
+def test_property_state_machine_over_a_whole_run(steps: int) -> None:
     """Whatever comes back, in whatever order, every law of the contract holds."""
     run_state_machine_as_test(
         WholeRun, settings=settings(max_examples=EXAMPLES, stateful_step_count=steps)
     )
+
+
+def test_the_first_interrupt_goes_on() -> None:
+    """The first interrupt of a run is the caller's; a call that was cut short raised none."""
+    stepped = Stepped(Config())
+    stepped.begin()
+    run = stepped.run
+    run.interrupted(Aborted())
+    assert (run.interrupt, run.life.stopped) == (None, None)
+    first = KeyboardInterrupt()
+    run.interrupted(first)
+    run.interrupted(SystemExit())
+    assert run.interrupt is first
+    assert run.life.stopped == Stop(StopCause.INTERRUPTED, 0.0)
+    assert run.life.late == [Stop(StopCause.INTERRUPTED, 0.0)]
+    stepped.answer(Step(AgentTurn()))
+    assert stepped.record is not None
+    assert stepped.record.stop_cause is StopCause.INTERRUPTED
 
 
 def test_a_step_leaves_the_host_object_alone() -> None:

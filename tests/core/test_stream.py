@@ -64,7 +64,7 @@ def _stream(kinds: list[str]) -> EventStream:
 
 
 @pytest.mark.parametrize(("last", "kind"), list(product(NEXT, EventKind.__members__)))
-def test_every_pair_of_events(last: str | None, kind: str) -> None:
+def test_enumeration_of_stream_transitions(last: str | None, kind: str) -> None:
     """Each event is accepted exactly where the contract has it, and refused without a change."""
     stream, event = _stream(BEFORE[last]), _event(kind, last)
     assert {one.name for one in stream.allowed} == NEXT[last]
@@ -79,7 +79,7 @@ def test_every_pair_of_events(last: str | None, kind: str) -> None:
 
 
 @pytest.mark.parametrize(("last", "outcome"), list(product(CARRIED, OUTCOMES)))
-def test_done_carries_the_outcome_of_what_was_sent(last: str, outcome: str) -> None:
+def test_enumeration_of_done_outcomes(last: str, outcome: str) -> None:
     """DONE says what the event before it stands for: content, failure, or a cancel without any."""
     stream = _stream(BEFORE[last])
     done = StreamEvent(EventKind.DONE, freeze({"outcome": outcome}))
@@ -101,7 +101,7 @@ def test_done_without_an_outcome(data: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("last", "kind"), list(product(NEXT, EventKind.__members__)))
-def test_after_a_disconnect_every_event_is_refused(last: str | None, kind: str) -> None:
+def test_enumeration_of_events_after_a_disconnect(last: str | None, kind: str) -> None:
     """Once the client is gone nothing is accepted, wherever the stream stood."""
     stream = _stream(BEFORE[last])
     stream.disconnect()
@@ -112,7 +112,7 @@ def test_after_a_disconnect_every_event_is_refused(last: str | None, kind: str) 
 
 
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(OUTCOMES)), max_size=12))
-def test_whatever_is_tried_the_order_is_legal(tried: list[tuple[EventKind, str]]) -> None:
+def test_property_the_order_of_the_stream_is_legal(tried: list[tuple[EventKind, str]]) -> None:
     """Of any events that are tried, those that are accepted have the order of the contract."""
     stream = EventStream()
     for kind, outcome in tried:
@@ -197,7 +197,7 @@ _IDS = st.none() | st.text(st.characters(blacklist_categories=("C", "Z")), min_s
 
 
 @given(st.sampled_from(KINDS), _DATA, _IDS)
-def test_any_parser_reads_the_event(
+def test_property_any_parser_reads_the_event(
     kind: EventKind, data: dict[str, Any], event_id: str | None
 ) -> None:
     """A strict parser and a splitlines parser both read exactly the event that was sent."""

@@ -133,7 +133,7 @@ def test_members_are_wire_strings(name: str) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_legal_states(table: frozenset[tuple[Any, Any]], key: str) -> None:
+def test_enumeration_of_legal_states(table: frozenset[tuple[Any, Any]], key: str) -> None:
     """Each table of pairs and transitions equals the contract's own data."""
     assert _names(table) == _pairs(key)
 
@@ -189,7 +189,7 @@ def test_trust_breaking_causes() -> None:
     assert broken == {"STORE_UNTRUSTED", "RECORD_NOT_SAVED", "INTERNAL_ERROR"}
 
 
-def test_the_attempt_policy() -> None:
+def test_enumeration_of_the_attempt_policy_table() -> None:
     """The policy of every component is the contract's."""
     table = {
         component.name: (policy.max_attempts, {kind.name for kind in policy.retried_on})

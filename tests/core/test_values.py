@@ -140,7 +140,7 @@ def test_names_of_missing_context() -> None:
 
 
 @given(st.text(st.characters(), max_size=8))
-def test_text_is_repaired_on_arrival(text: str) -> None:
+def test_property_text_is_repaired_on_arrival(text: str) -> None:
     """No text of a draft keeps what UTF-8 cannot encode."""
     wild = f"a{text}\ud83d"
     draft = DiagnosisDraft(wild, [Citation(wild, None, wild)], [Claim(wild)], [wild], [wild])
