@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import concurrent.futures
-from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
+from typing import Any, Final, Self, TypeVar, cast
 
 from attrs import frozen
 
@@ -15,8 +16,13 @@ from harness._sync import Harness
 from harness._values import Request
 from harness.errors import InvalidArgumentError
 
-__all__ = ["ManyResult", "Switch", "check_many", "run_many"]
+__all__ = ["ManyResult", "Switch", "check_many", "finished", "run_many"]
 
+J = TypeVar("J")
+R = TypeVar("R")
+
+#: No job is left.
+_NONE: Final = object()
 _LEFT = "the batch of runs was left"
 
 
@@ -106,7 +112,7 @@ def run_many(
     workers: int = 4,
     budget: Budget | None = None,
     stop: CancelToken | None = None,
-) -> Iterator[ManyResult]:
+) -> Generator[ManyResult, None, None]:
     """
     Run many requests in threads, and give each result as it finishes.
 
@@ -129,48 +135,51 @@ def run_many(
             other runs were cancelled.
     """
     check_many(harness, Harness, requests, workers, budget, stop)
-    return _finished(harness, iter(requests), workers, budget, Switch(stop))
+    switch = Switch(stop)
+    run = partial(_one, harness, budget, switch.token)
+    return finished(run, enumerate(requests), workers, switch)
 
 
-def _finished(
-    harness: Harness,
-    requests: Iterator[str | Request],
-    workers: int,
-    budget: Budget | None,
-    switch: Switch,
-) -> Iterator[ManyResult]:
+def finished(
+    run: Callable[[J], R], jobs: Iterator[J], workers: int, switch: Switch
+) -> Generator[R, None, None]:
     """
-    Keep the workers busy, and give what they finish.
+    Keep workers busy with jobs, and give what they finish as they finish it.
+
+    Args:
+        run: Runs one job, in a thread; what it raises ends all.
+        jobs: The jobs; one is taken when a worker is free for it.
+        workers: How many are under way, at most.
+        switch: Is turned off when the results are left; then no further job starts.
+
+    Yields:
+        What *run* returned, in the order in which jobs finish.
     """
-    numbered = enumerate(requests)
-    under_way: set[concurrent.futures.Future[ManyResult]] = set()
+    under_way: set[concurrent.futures.Future[R]] = set()
     with switch, concurrent.futures.ThreadPoolExecutor(workers, "harness") as pool:
         try:
             while True:
                 while len(under_way) < workers and not switch.is_off:
-                    taken = next(numbered, None)
-                    if taken is None:
+                    taken = next(jobs, _NONE)
+                    if taken is _NONE:
                         break
-                    under_way.add(pool.submit(_one, harness, *taken, budget, switch.token))
+                    under_way.add(pool.submit(run, cast("J", taken)))
                 if not under_way:
                     return
                 done, _ = concurrent.futures.wait(
                     under_way, return_when=concurrent.futures.FIRST_COMPLETED
                 )
-                finished = done.pop()
-                under_way.remove(finished)
-                yield finished.result()
+                ended = done.pop()
+                under_way.remove(ended)
+                yield ended.result()
         finally:
             switch.leave()
 
 
 def _one(
-    harness: Harness,
-    place: int,
-    request: str | Request,
-    budget: Budget | None,
-    token: CancelToken,
+    harness: Harness, budget: Budget | None, token: CancelToken, numbered: tuple[int, str | Request]
 ) -> ManyResult:
+    place, request = numbered
     try:
         return ManyResult(place, request, harness.run(request, budget=budget, cancel=token))
     except Exception as error:  # noqa: BLE001  one refused request is no reason to stop the others

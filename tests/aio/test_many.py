@@ -128,7 +128,7 @@ def test_leaving_early_cancels_the_others() -> None:
     results = run_many(_harness(agent), _questions(9), workers=2, stop=stop)
     assert next(results).place == 0
     go.set()
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert not [t for t in threading.enumerate() if t.name.startswith("harness")]
     assert stop.cancel() is False
 

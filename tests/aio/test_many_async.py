@@ -82,7 +82,7 @@ def test_requests_are_taken_as_workers_are_free() -> None:
         assert len(taken) == 3
         await turns()
         assert len(taken) == 3
-        await results.aclose()  # type: ignore[attr-defined]
+        await results.aclose()
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     leaping(main)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from typing import Any
 
 from harness._aio._harness import AsyncHarness
@@ -23,7 +23,7 @@ def run_many_async(
     workers: int = 64,
     budget: Budget | None = None,
     stop: CancelToken | None = None,
-) -> AsyncIterator[ManyResult]:
+) -> AsyncGenerator[ManyResult, None]:
     """
     Run many requests in tasks, and give each result as it finishes.
 
@@ -55,7 +55,7 @@ async def _finished(
     workers: int,
     budget: Budget | None,
     switch: Switch,
-) -> AsyncIterator[ManyResult]:
+) -> AsyncGenerator[ManyResult, None]:
     """
     Keep the workers busy, and give what they finish.
     """

@@ -37,7 +37,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     Args:
         parser: The command's parser.
     """
-    parser.add_argument("logs", nargs="+", metavar="LOGFILE", help="plain text or gzip")
+    parser.add_argument("logs", nargs="*", metavar="LOGFILE", help="plain text or gzip")
+    parser.add_argument(
+        "--batch",
+        metavar="FILE",
+        help="many diagnoses instead, a JSON object a line: logs (a path, or a list of them) and, "
+        "where wanted, question, context, since, until, run_id, conversation_id",
+    )
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        type=int,
+        default=4,
+        help="how many of a batch are under way at the same time; default: %(default)d",
+    )
     parser.add_argument("--question", metavar="Q", default=_QUESTION, help="default: %(default)r")
     parser.add_argument(
         "--context", metavar="K=V", action="append", default=[], help="what is known; repeatable"
@@ -57,7 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Limits().deadline,
         help="how long it may take; default: %(default).0f",
     )
-    parser.add_argument("--json", action="store_true", help="print the run record as JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="print the run record as JSON, a line each"
+    )
 
 
 def run(namespace: argparse.Namespace) -> int:
@@ -68,14 +83,18 @@ def run(namespace: argparse.Namespace) -> int:
         namespace: The parsed arguments.
 
     Returns:
-        0 a report, 3 a fallback, 4 a failure, 130 interrupted.
+        0 a report, 3 a fallback, 4 a failure, 130 interrupted; of a batch the worst of its lines.
 
     Raises:
         HarnessError: An argument or a file cannot be used; nothing was run.
     """
+    if namespace.batch is not None:
+        return _batch(namespace)
+    if not namespace.logs:
+        raise CommandError("the following arguments are required: LOGFILE, or --batch FILE")
     request = Request(namespace.question, _context(namespace))
     _check_files(namespace.logs)
-    agent = PlaybookAgent() if namespace.agent is None else load_agent(namespace.agent)
+    agent = _agent(namespace)
     limits = Limits(deadline=namespace.deadline)
     progress = Progress(SafeStream.of(sys.stderr), "diagnose")
     with _stores(namespace.db) as stores:
@@ -90,6 +109,24 @@ def run(namespace: argparse.Namespace) -> int:
     else:
         sys.stdout.write(write_public(record))
     return EXIT_STATUS[record.release_outcome or ReleaseOutcome.FAILED]
+
+
+def _batch(namespace: argparse.Namespace) -> int:
+    """
+    Run the diagnoses of a batch file.
+    """
+    # only here: one diagnosis needs no threads
+    from harness._cli._batch import read_lines, run_lines  # noqa: PLC0415
+
+    lines = read_lines(namespace)
+    agent = _agent(namespace)
+    limits = Limits(deadline=namespace.deadline)
+    with _stores(namespace.db) as stores:
+        return run_lines(namespace, lines, agent, {**stores, "limits": limits})
+
+
+def _agent(namespace: argparse.Namespace) -> Any:
+    return PlaybookAgent() if namespace.agent is None else load_agent(namespace.agent)
 
 
 def _context(namespace: argparse.Namespace) -> dict[str, str]:
