@@ -5,23 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.codec import record_to_json
 from harness.errors import InvalidArgumentError
-from harness.testing.scenario import Scenario, load_scenario, run_scenario
-from tests.model.generate import generate
+from harness.testing.scenario import load_scenario, run_scenario
+from tests.aio.drivers import differing, differing_seeds, main
 
 _CASES = sorted((Path(__file__).parents[1] / "conformance/cases").glob("*.json"))
-#: How many scenarios a test takes, so that a failure names a small range.
-_RANGE = 100
-
-
-def _differing(scenario: Scenario) -> list[str]:
-    """What differs between the drivers: observed keys, and the records themselves."""
-    plain, other = run_scenario(scenario), run_scenario(scenario, driver="async")
-    keys = [key for key, value in plain.observed.items() if other.observed[key] != value]
-    same = plain.record == other.record
-    same = same and record_to_json(plain.record) == record_to_json(other.record)
-    return keys if same else [*keys, "record"]
 
 
 @pytest.mark.parametrize("case", _CASES, ids=lambda case: case.stem)
@@ -29,14 +17,29 @@ def test_a_conformance_case_through_the_asynchronous_driver(case: Path) -> None:
     """Every expectation of a case holds there too, and the record is the same."""
     scenario = load_scenario(json.loads(case.read_text(encoding="utf-8")))
     assert run_scenario(scenario, driver="async").differences == ()
-    assert _differing(scenario) == []
+    assert differing(scenario) == []
 
 
-@pytest.mark.parametrize("first", range(0, 1000, _RANGE))
+@pytest.mark.parametrize("first", [0, 100])
 def test_generated_scenarios_give_identical_records(first: int) -> None:
-    """Generated scenarios, with every fault of the format, end alike through both drivers."""
-    for seed in range(first, first + _RANGE):
-        assert (seed, _differing(load_scenario(generate(seed)))) == (seed, [])
+    """Generated scenarios end alike; ``python -m tests.aio.drivers 1000`` takes more of them."""
+    assert list(differing_seeds(range(first, first + 100))) == []
+
+
+def test_the_command_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command says how many records were identical."""
+    assert main(["3", "7"]) == 0
+    assert capsys.readouterr().out == "3 scenarios with identical records, 0 without\n"
+
+
+def test_the_command_names_what_differs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A seed whose records differ is named, and is a failure."""
+    monkeypatch.setattr("tests.aio.drivers.differing", lambda _scenario: ["trace", "record"])
+    assert main(["1", "5"]) == 1
+    out = capsys.readouterr().out
+    assert out == "seed 5 differs: trace, record\n0 scenarios with identical records, 1 without\n"
 
 
 def test_there_are_two_drivers() -> None:
