@@ -5,6 +5,7 @@ The same generated scenarios through both drivers: what differs, if anything doe
 """
 
 import argparse
+import sys
 from collections.abc import Iterable, Iterator
 
 from harness.codec import record_to_json
@@ -37,8 +38,9 @@ def main(argv: list[str] | None = None) -> int:
     given = parser.parse_args(argv)
     found = list(differing_seeds(range(given.first, given.first + given.count)))
     for seed, keys in found:
-        print(f"seed {seed} differs: {', '.join(keys)}")
-    print(f"{given.count - len(found)} scenarios with identical records, {len(found)} without")
+        sys.stdout.write(f"seed {seed} differs: {', '.join(keys)}\n")
+    same = given.count - len(found)
+    sys.stdout.write(f"{same} scenarios with identical records, {len(found)} without\n")
     return 1 if found else 0
 
 
