@@ -16,7 +16,7 @@ from harness._cancel import CancelToken
 from harness._records import RunRecord
 from harness._values import Request
 
-__all__ = ["execute"]
+__all__ = ["execute", "suspending", "suspending_harness"]
 
 _PORTS = ("router", "responder", "repairer", "semantic_guard", "canonical_store", "run_store")
 _METHODS = frozenset(
@@ -39,19 +39,26 @@ def execute(
     Returns:
         The record that stands.
     """
-    suspending = {name: _suspending(parts[name]) for name in _PORTS}
-    agent, tools = _suspending(parts["agent"]), [_suspending(tool) for tool in parts["tools"]]
-    harness = AsyncHarness(
-        **{**parts, **suspending, "agent": agent, "tools": tools}, max_parallel_tools=1
-    )
-    sink = _suspending(client)
+    harness, sink = suspending_harness(parts), suspending(client)
     record, _interrupt = run_in_loop(
         lambda: harness._execute(request, cancel=cancel, client=sink)  # noqa: SLF001  as its sync twin
     )
     return record
 
 
-def _suspending(host: Any) -> Any:
+def suspending_harness(parts: Mapping[str, Any]) -> AsyncHarness:
+    """
+    Make an asynchronous harness whose host objects suspend at every call.
+
+    Args:
+        parts: The arguments of a harness, with plain host objects.
+    """
+    ports = {name: suspending(parts[name]) for name in _PORTS}
+    agent, tools = suspending(parts["agent"]), [suspending(tool) for tool in parts["tools"]]
+    return AsyncHarness(**{**parts, **ports, "agent": agent, "tools": tools}, max_parallel_tools=1)
+
+
+def suspending(host: Any) -> Any:
     """
     Make a plain host object or function one whose calls suspend.
     """

@@ -149,9 +149,9 @@ def run_scenario(scenario: Scenario, *, full: bool = False, driver: str = "sync"
     data = scenario.data
     clock, token = VirtualClock(), CancelToken()
     player = _play.Player(data, clock, token)
-    client = _client(data)
-    parts = _parts(data, player, clock)
-    request = Request(**{**_REQUEST, **data.get("request", {})})
+    client = client_of(data)
+    parts = parts_of(data, player, clock)
+    request = request_of(data)
     if driver == "async":
         # only here, so that the synchronous driver does not load asyncio
         from harness.testing._suspending import execute  # noqa: PLC0415
@@ -172,12 +172,22 @@ def run_scenario(scenario: Scenario, *, full: bool = False, driver: str = "sync"
     return Outcome(scenario, record, observed, differences)
 
 
-def _client(data: Mapping[str, Any]) -> RecordingClient:
+def request_of(data: Mapping[str, Any]) -> Request:
+    """
+    Build the request that a scenario makes.
+    """
+    return Request(**{**_REQUEST, **data.get("request", {})})
+
+
+def client_of(data: Mapping[str, Any]) -> RecordingClient:
+    """
+    Build the client that a scenario describes.
+    """
     kind = data.get("client", {}).get("disconnects_at")
     return RecordingClient(None if kind is None else EventKind[kind])
 
 
-def _parts(data: Mapping[str, Any], player: _play.Player, clock: VirtualClock) -> dict[str, Any]:
+def parts_of(data: Mapping[str, Any], player: _play.Player, clock: VirtualClock) -> dict[str, Any]:
     """
     Build the arguments of the harness that a scenario describes.
     """

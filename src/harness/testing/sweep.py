@@ -1,0 +1,214 @@
+"""
+The sweep: a scenario is run once, then again with every fault at every call that it makes.
+
+With ``depth=2`` every pair of faults is tried too. On each run every invariant of the contract is
+checked; see :mod:`harness.testing.invariants` and :doc:`/how-to/test-your-agent`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from attrs import frozen
+
+from harness._sync import drive
+from harness.errors import InvalidArgumentError
+from harness.testing._observed import Observation
+from harness.testing._stage import AsyncStage, Stage, SyncStage
+from harness.testing.faults import Fault, Injection
+from harness.testing.invariants import BrokenInvariant, check_invariants
+from harness.testing.scenario import DRIVERS, Scenario
+
+__all__ = ["Finding", "SweepReport", "sweep"]
+
+_DEPTHS: Final = (0, 1, 2)
+
+#: Told after each run how many were made.
+Tick = Callable[[int], None]
+
+
+@frozen
+class Finding:
+    """
+    A run that broke an invariant.
+
+    Attributes:
+        scenario: The scenario.
+        injections: The faults of the run; none where it breaks without any.
+        broken: The invariant, and what was found.
+        driver: ``sync`` or ``async``.
+    """
+
+    scenario: Scenario
+    injections: tuple[Injection, ...]
+    broken: BrokenInvariant
+    driver: str
+
+    @property
+    def command(self) -> str:
+        """
+        The command that repeats this very run.
+        """
+        faults = "".join(f" --inject {shlex.quote(str(one))}" for one in self.injections)
+        where = shlex.quote(self.scenario.where or f"{self.scenario.name}.json")
+        driver = "" if self.driver == "sync" else f" --driver {self.driver}"
+        return f"python -m harness sweep {where}{driver} --depth 0{faults}"
+
+    def __str__(self) -> str:
+        faults = ", ".join(map(str, self.injections)) or "no fault"
+        broken = self.broken
+        return f"{self.scenario.name}: {faults}: {broken.invariant}: {broken.detail}"
+
+
+@frozen
+class SweepReport:
+    """
+    What a sweep found.
+
+    Attributes:
+        scenario: The scenario.
+        calls: How many calls it makes outside without a fault.
+        runs: How often it was run.
+        findings: The invariants that broke, each run's in order.
+    """
+
+    scenario: Scenario
+    calls: int
+    runs: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """
+        Whether no invariant broke.
+        """
+        return not self.findings
+
+
+def sweep(  # noqa: PLR0913  what a sweep may be told
+    scenario: Scenario,
+    *,
+    depth: int = 1,
+    driver: str = "sync",
+    faults: Iterable[Fault] = tuple(Fault),
+    inject: Iterable[Injection | str] = (),
+    stride: int = 1,
+    tick: Tick | None = None,
+) -> SweepReport:
+    """
+    Run a scenario with every fault at every call, and check every invariant on each run.
+
+    A fault takes the place of the scripted step; a script that runs dry repeats its last step.
+    Limits that the scenario leaves open are set, so that a late or oversized answer is one.
+
+    Args:
+        scenario: The scenario.
+        depth: 0 runs it once, 1 with every single fault, 2 with every pair of faults too: the
+            second fault at every call that comes after the first. First faults at one call that
+            made the very same run are followed by the second ones once.
+        driver: ``sync`` or ``async``.
+        faults: The faults.
+        inject: Faults that every run has.
+        stride: Takes every n-th run only, for a quick look.
+        tick: Told after each run how many were made.
+
+    Returns:
+        How many runs were made, and every invariant that broke.
+
+    Raises:
+        InvalidArgumentError: An argument is something else.
+    """
+    if depth not in _DEPTHS:
+        raise InvalidArgumentError("depth", depth, "0, 1 or 2")
+    if driver not in DRIVERS:
+        raise InvalidArgumentError("driver", driver, " or ".join(DRIVERS))
+    if type(stride) is not int or stride < 1:
+        raise InvalidArgumentError("stride", stride, "a whole number from 1")
+    given = tuple(Injection.parse(one) if isinstance(one, str) else one for one in inject)
+    if driver == "async":
+        # only here, so that the synchronous driver does not load asyncio
+        from harness._aio import run_in_loop  # noqa: PLC0415
+
+        swept = _Sweep(AsyncStage(scenario), driver, tuple(faults), stride, tick)
+        run_in_loop(lambda: swept.run(given, depth))
+    else:
+        swept = _Sweep(SyncStage(scenario), driver, tuple(faults), stride, tick)
+        drive(swept.run(given, depth))
+    return SweepReport(scenario, swept.calls, swept.runs, tuple(swept.findings))
+
+
+class _Sweep:
+    """
+    One sweep under way. As the flow it never suspends by itself.
+    """
+
+    def __init__(
+        self, stage: Stage, driver: str, faults: tuple[Fault, ...], stride: int, tick: Tick | None
+    ) -> None:
+        self._stage = stage
+        self._driver = driver
+        self._faults = faults
+        self._stride = stride
+        self._tick = tick
+        self._planned = 0
+        self.calls = 0
+        self.runs = 0
+        self.findings: list[Finding] = []
+
+    async def run(self, injections: tuple[Injection, ...], depth: int) -> None:
+        """
+        Run without a further fault, then with each.
+        """
+        observation = await self._played(injections)
+        self.calls = len(observation.calls)
+        after = max((c.number for c in observation.calls if c.fault is not None), default=0)
+        if depth:
+            await self._deeper(injections, observation, after, depth)
+
+    async def _deeper(
+        self, injections: tuple[Injection, ...], base: Observation, after: int, depth: int
+    ) -> None:
+        """
+        Inject each fault at each call of a run that comes after a certain one.
+        """
+        places = [call.place for call in base.calls[after:]]
+        for number, place in enumerate(places, after + 1):
+            known: set[object] = set()
+            for fault in self._faults:
+                self._planned += 1
+                if self._planned % self._stride:
+                    continue
+                further = (*injections, Injection(place, fault))
+                observation = await self._played(further)
+                if depth > 1 and (course := _course(observation)) not in known:
+                    known.add(course)
+                    await self._deeper(further, observation, number, depth - 1)
+
+    async def _played(self, injections: tuple[Injection, ...]) -> Observation:
+        observation = await self._stage.play(injections)
+        self.runs += 1
+        if self._tick is not None:
+            self._tick(self.runs)
+        for broken in check_invariants(observation):
+            self.findings.append(Finding(self._stage.scenario, injections, broken, self._driver))
+        return observation
+
+
+def _course(observation: Observation) -> object:
+    """
+    Give what makes two runs the same: their calls, and what their traces say beside error texts.
+    """
+    record = observation.record
+    calls = tuple(call.site for call in observation.calls)
+    if record is None:
+        return calls, type(observation.left)
+    trace = tuple(
+        (e.code, e.at, tuple((k, str(v)) for k, v in e.detail.items() if k not in _TEXTS))
+        for e in record.trace
+    )
+    return calls, type(observation.left), record.stop_cause, record.public, record.used, trace
+
+
+_TEXTS: Final = frozenset({"detail", "error"})
