@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import harness
@@ -83,6 +84,22 @@ class _SlowTool(_Tool):
         return json.dumps(work.result(call.arguments["step"]))
 
 
+class _BlockingTool(_Tool):
+    """
+    The same tool, which blocks its thread.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def execute(self, call: harness.ToolCall, attempt: Attempt) -> str:
+        """
+        Sleep, then search.
+        """
+        time.sleep(self._seconds)
+        return super().execute(call, attempt)
+
+
 def _route(_request: object, _attempt: Attempt) -> harness.Route:
     return harness.Route(harness.Intent[json.loads(work.router_answer())["intent"]])
 
@@ -133,6 +150,12 @@ class Contender:
         Give the same harness for asyncio, whose tool pauses.
         """
         return harness.AsyncHarness(self.agent, [_SlowTool(seconds)], **self._parts())
+
+    def blocking(self, seconds: float) -> harness.Harness:
+        """
+        Give the same harness, whose tool blocks for a while.
+        """
+        return harness.Harness(self.agent, [_BlockingTool(seconds)], **self._parts())
 
 
 def check(result: harness.RunResult, calls: int) -> None:
