@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from harness._aio._events import Channel, RunEvents
+from harness._aio._loop import LoopSeam
 from harness._aio._ports import (
     AnyAgent,
     AnyCanonicalStore,
@@ -261,7 +262,7 @@ class AsyncHarness(HarnessBase):
         """
         Make a way out for one run, which has still to be told its run.
         """
-        return AsyncSeam(self._clock, self._ids, self._classifier, _running_loop())
+        return LoopSeam(self._clock, self._ids, self._classifier, _running_loop())
 
     async def _carry_on(
         self, prepare: Callable[[AsyncSeam], Run], cancel: CancelToken | None
@@ -269,8 +270,7 @@ class AsyncHarness(HarnessBase):
         """
         Drive a run that somebody else prepares: one that is resumed from its journal.
         """
-        loop = asyncio.get_running_loop()
-        seam = AsyncSeam(self._clock, self._ids, self._classifier, loop)
+        seam = self._seam()
         run = seam.run = prepare(seam)
         return await self._drive(run, seam, _listening(cancel, run, seam))
 
@@ -282,7 +282,7 @@ class AsyncHarness(HarnessBase):
         """
         with listening:
             try:
-                return await run_flow(run), run.interrupt
+                return await seam.within(run_flow(run)), run.interrupt
             except Exception:
                 # a refused run: the caller's cancel that came meanwhile goes on all the same
                 if run.interrupt is not None:

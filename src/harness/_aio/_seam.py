@@ -1,28 +1,24 @@
 """
-How the flow goes outside under asyncio.
+How the flow goes outside where calls can be awaited.
 
 1. What a host returns is awaited where it can be awaited, and taken as it is otherwise.
-2. The end of a run cuts the call under way short: one timer and one wake-up a run, no task a call.
-3. The run's own abort is told from everybody else's cancel by counting, as ``asyncio.timeout``
-   does: a host's ``TimeoutError`` stays a failure of the host, the caller's cancel an interrupt.
-4. The run store is never cut short: its calls are shielded from the caller's cancel too.
+2. The end of a run cuts the call under way short.
+3. The run store is never cut short: its calls are shielded from the caller's cancel too.
 
-See sections 3.1 and 3.10.
+See sections 3.1 and 3.10. Under asyncio it is a ``LoopSeam``, under trio a ``TrioSeam``.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
-from types import CoroutineType
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from harness._aio._together import Together
 from harness._lifecycle import Lifecycle
-from harness._run import Run, Stopped
-from harness._seam import Aborted, Answer, Batch, Classifier, Failed, classify
-from harness._sync import PLAIN, OneByOne, SeamClock, SystemClock
+from harness._records import RunRecord
+from harness._run import Run
+from harness._seam import Answer, Batch, Classifier, Failed, classify
+from harness._sync import PLAIN, SeamClock, SystemClock
 from harness.ports import Clock, IdSource
 
 __all__ = ["AsyncSeam"]
@@ -43,32 +39,17 @@ class AsyncSeam(SeamClock):
         clock: The host's clock.
         ids: Gives globally unique ids.
         classifier: The host's mapping of exceptions.
-        loop: The loop that runs the run.
     """
 
-    __slots__ = ("_aborting", "_calls", "_classifier", "_ids", "_loop", "_timer", "closed", "run")
+    __slots__ = ("_classifier", "_ids", "run")
 
     #: The run, once it is prepared.
     run: Run
 
-    def __init__(
-        self,
-        clock: Clock,
-        ids: IdSource,
-        classifier: Classifier | None,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
+    def __init__(self, clock: Clock, ids: IdSource, classifier: Classifier | None) -> None:
         super().__init__(clock, clock.monotonic())
         self._ids = ids
         self._classifier = classifier
-        self._loop = loop
-        #: The tasks that are inside a call which the end of the run cuts short.
-        self._calls: set[asyncio.Task[Any]] = set()
-        #: Those of them that were told so.
-        self._aborting: set[asyncio.Task[Any]] = set()
-        self._timer: asyncio.TimerHandle | None = None
-        #: Whether the run's coroutine is being closed, so that nothing can be awaited any more.
-        self.closed = False
 
     def new_id(self) -> str:
         """
@@ -96,8 +77,6 @@ class AsyncSeam(SeamClock):
             except Exception:  # noqa: BLE001, S110  as in instant
                 pass
             return Answer(value, self._last)
-        if self.closed:
-            return self._left(value)
         ending = self.run.life.stopped is not None
         if site.startswith(_RUN_STORE) or (ending and site == _LOAD):
             return await self._shielded(value)
@@ -109,7 +88,7 @@ class AsyncSeam(SeamClock):
         Wait; ends at once when the run ends.
         """
         if type(self._clock) is SystemClock:
-            self._waited(await self.call(_WAIT, asyncio.sleep, seconds))
+            self._waited(await self.call(_WAIT, self._sleep, seconds))
         else:
             self._waited(await self.call(_WAIT, self._clock.wait, seconds, life.wake()))
 
@@ -119,65 +98,9 @@ class AsyncSeam(SeamClock):
         elif answer.error is not None:
             raise answer.error
 
-    def start(self, steps: Sequence[Callable[[], Awaitable[T]]]) -> Batch[T]:
-        """
-        Start a batch's steps, as many at once as the harness allows.
-        """
-        most = self.run.setup.max_parallel_tools
-        return OneByOne(steps) if most == 1 else Together(self, self._loop, steps, most)
-
-    # --- one call
-
-    async def _awaited(self, value: Any, *, abortable: bool) -> Answer:
-        """
-        Await a call in the task that makes it; the run's end cuts it short where *abortable*.
-
-        Raises:
-            Stopped: The coroutine of that task is being closed.
-        """
-        task = running_task()
-        cancels = task.cancelling()
-        if abortable:
-            self._calls.add(task)
-            if self._timer is None:
-                self._arm()
-        answer: Answer
-        try:
-            answer = Answer(await value, self.instant())
-        except Exception as error:  # noqa: BLE001  classified, once, here
-            answer = Failed(self.instant(), classify(error, self._classifier), error=error)
-        except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
-            if isinstance(interrupt, GeneratorExit) and not is_running(task):
-                # closing a coroutine drops what the inner ones return, but not what they raise
-                self.interrupted(interrupt)
-                raise Stopped from None
-            answer = Failed(self.instant(), interrupt=interrupt)
-        self._calls.discard(task)
-        if task in self._aborting or task.cancelling() > cancels:
-            return self._cut(task, cancels, answer)
-        return answer
-
-    def _cut(self, task: asyncio.Task[Any], cancels: int, answer: Answer) -> Answer:
-        """
-        Tell apart who cut a call short.
-
-        Args:
-            task: Which task made it.
-            cancels: How many cancels of that task were pending before.
-            answer: What came of it.
-        """
-        if task in self._aborting:
-            self._aborting.discard(task)
-            if task.uncancel() <= cancels and _is_cancel(answer.interrupt):
-                return Failed(answer.ended, interrupt=Aborted())
-        if task.cancelling() > cancels and answer.interrupt is None:
-            # the caller's cancel reached the host, and the host kept it to itself
-            return Failed(answer.ended, interrupt=asyncio.CancelledError())
-        return answer
-
     async def _settled(self, value: Any) -> Answer:
         """
-        Await a host's awaitable in a task of its own, whatever comes of it.
+        Await a host's awaitable that nothing cuts short, whatever comes of it.
         """
         try:
             return Answer(await value, self.instant())
@@ -186,104 +109,46 @@ class AsyncSeam(SeamClock):
         except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
             return Failed(self.instant(), interrupt=interrupt)
 
-    async def _shielded(self, value: Any) -> Answer:
+    def within(self, flow: Awaitable[RunRecord]) -> Awaitable[RunRecord]:
         """
-        Await a call in a task of its own, so that no cancel of the caller's cuts it short.
+        Put around the flow what the library needs around it.
         """
-        task = self._loop.create_task(self._settled(value))
-        await self.ended((task,))
-        return task.result() if task.done() and not task.cancelled() else self._left(value)
+        return flow
 
-    def _left(self, value: Any) -> Answer:
-        """
-        Leave what cannot be awaited, without a warning that nobody awaited it.
-        """
-        if isinstance(value, CoroutineType):
-            value.close()
-        return Failed(self.instant(), interrupt=asyncio.CancelledError())
+    # --- what each library does its own way
 
-    # --- the end of the run
-
-    def abort(self, tasks: Iterable[asyncio.Task[Any]] | None = None) -> None:
+    @abstractmethod
+    def start(self, steps: Sequence[Callable[[], Awaitable[T]]]) -> Batch[T]:
         """
-        Cut short the calls under way.
-
-        Args:
-            tasks: Whose calls; default: everybody's.
+        Start a batch's steps, as many at once as the harness allows.
         """
-        calls = self._calls if tasks is None else self._calls.intersection(tasks)
-        for task in calls - self._aborting:
-            self._aborting.add(task)
-            task.cancel()
 
+    @abstractmethod
     def abort_soon(self) -> None:
         """
         Cut short the calls under way; from any thread.
         """
-        # a loop that was closed meanwhile has no call under way
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self.abort)
 
-    async def ended(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
-        """
-        Wait until tasks have ended, whatever else is cancelled meanwhile.
-        """
-        while not self.closed and (left := [task for task in tasks if not task.done()]):
-            try:
-                await asyncio.wait(left)
-            except asyncio.CancelledError as interrupt:
-                self.interrupted(interrupt)
-
-    def interrupted(self, interrupt: BaseException) -> None:
-        """
-        Take note of what interrupted the run while no call of its own was under way.
-        """
-        self.closed = isinstance(interrupt, GeneratorExit)
-        self.run.interrupted(interrupt)
-
+    @abstractmethod
     def close(self) -> None:
         """
-        Leave nothing behind in the loop.
+        Leave nothing behind.
         """
-        if self._timer is not None:
-            self._timer.cancel()
 
-    def _arm(self) -> None:
+    @abstractmethod
+    async def _sleep(self, seconds: float) -> None:
         """
-        Have the deadline cut short what is under way then; the first call that waits needs it.
+        Wait.
         """
-        deadline = self.run.life.deadline
-        if deadline is not None:
-            self._timer = self._loop.call_later(deadline - self.instant(), self._expire)
 
-    def _expire(self) -> None:
-        self._timer = None
-        if self.run.life.check(self.instant()) is not None:
-            self.abort()
-        elif self._calls:
-            # the host's clock is behind the loop's
-            self._arm()
+    @abstractmethod
+    async def _awaited(self, value: Any, *, abortable: bool) -> Answer:
+        """
+        Await a call in the task that makes it; the run's end cuts it short where *abortable*.
+        """
 
-
-def running_task() -> asyncio.Task[Any]:
-    """
-    Give the task that runs now.
-    """
-    task = asyncio.current_task()
-    if task is None:  # pragma: no cover  the flow runs in a task, and so does every call of it
-        raise RuntimeError("no task is running")
-    return task
-
-
-def is_running(task: asyncio.Task[Any] | None) -> bool:
-    """
-    Whether a task runs right now; it does not while its coroutine is closed from outside.
-    """
-    try:
-        return asyncio.current_task() is task
-    except RuntimeError:
-        return False
-
-
-def _is_cancel(interrupt: BaseException | None) -> bool:
-    return isinstance(interrupt, asyncio.CancelledError)
+    @abstractmethod
+    async def _shielded(self, value: Any) -> Answer:
+        """
+        Await a call so that no cancel of the caller's cuts it short.
+        """
