@@ -21,7 +21,7 @@ from harness._json import clean_text, measure
 from harness._publish import open_run, publish, send_status
 from harness._records import RunRecord
 from harness._run import Run, Stopped
-from harness._seam import Failure
+from harness._seam import Failure, SeamBroken
 from harness._states import Component, Intent, StopCause, TraceCode
 from harness._values import Route
 from harness._windup import wind_up
@@ -53,12 +53,25 @@ async def run_flow(run: Run) -> RunRecord:
     except Exception as error:  # noqa: BLE001  fail closed on the harness's own faults
         run.note(TraceCode.INTERNAL_FAULT, error=type(error).__name__, detail=_shown(error))
         run.stop(StopCause.INTERNAL_ERROR)
-    except (KeyboardInterrupt, SystemExit) as interrupt:
-        # it came between two calls outside, or out of an id source
+    except SeamBroken:
+        # nobody is left to end the run with
+        raise
+    except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the driver
+        # it came between two calls outside, or out of the clock, the backoff or an id source
+        if isinstance(interrupt, GeneratorExit) and _is_closing(run):
+            raise
         run.interrupted(interrupt)
     record = await publish(run, await wind_up(run))
     run.seam.end(record)
     return record
+
+
+def _is_closing(run: Run) -> bool:
+    """
+    Whether this coroutine is being closed, and no host raised; a seam that cannot tell, may be.
+    """
+    told: bool = getattr(run.seam, "is_closing", True)
+    return told
 
 
 def _shown(error: Exception) -> str:
@@ -79,7 +92,7 @@ async def diagnose(run: Run) -> StopCause:
         return StopCause.MISSING_REQUIRED_CONTEXT
     if route.intent is Intent.GENERAL:
         return await replied(run)
-    run.evidence_prefix = f"E-{run.seam.new_id()}-"
+    run.evidence_prefix = f"E-{clean_text(run.seam.new_id())}-"
     draft = await collected(run)
     return await gated(run, draft)
 

@@ -32,6 +32,7 @@ __all__ = [
     "Failed",
     "Failure",
     "Seam",
+    "SeamBroken",
     "Site",
     "classify",
 ]
@@ -110,6 +111,12 @@ class Failed(Answer):
         self.interrupt = interrupt
         #: What the host raised, behind the failure.
         self.error = error
+
+
+class SeamBroken(BaseException):
+    """
+    The way out itself is gone (a durable engine's, say): the flow lets it pass, and ends nothing.
+    """
 
 
 class Aborted(BaseException):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from harness._canonical import is_intact
 from harness._evidence import cited_sources
 from harness._progress import limitations_of, project_snapshot
@@ -23,6 +25,7 @@ from harness._release import (
     write_report,
 )
 from harness._run import Run
+from harness._seam import SeamBroken
 from harness._states import LimitationKind, PublicKind, ReleaseOutcome, StopCause, TraceCode
 from harness._tables import CANCEL_CAUSES, TRUST_BREAKING
 
@@ -131,6 +134,19 @@ def _public(
     )
 
 
+def _ended_at(run: Run) -> datetime:
+    """
+    Read the wall clock; an interrupt of it keeps no record from being saved.
+    """
+    try:
+        return run.seam.utc()
+    except SeamBroken:
+        raise
+    except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the driver
+        run.interrupted(interrupt)
+        return run.started_at
+
+
 def _record(
     run: Run,
     cause: StopCause,
@@ -146,7 +162,7 @@ def _record(
         run_id=run.run_id,
         request=run.request,
         started_at=run.started_at,
-        ended_at=run.seam.utc(),
+        ended_at=_ended_at(run),
         run_state=decision.state,
         stop_cause=cause,
         cancel_reason=reason,

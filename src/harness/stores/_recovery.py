@@ -54,7 +54,10 @@ def recover_abandoned(
     """
     age = _to_age(older_than)
     now = datetime.now(UTC) if now is None else check_utc(now, "now").astimezone(UTC)
-    ended = (_abandoned(record, now) for record in store.unfinished(age, now))
+    ended = (
+        ended_from_outside(record, now, StopCause.INTERRUPTED, _REASON)
+        for record in store.unfinished(age, now)
+    )
     return tuple(record for record in ended if store.finish(record) is None)
 
 
@@ -64,11 +67,18 @@ def _to_age(value: Any) -> timedelta:
     return value
 
 
-def _abandoned(record: RunRecord, now: datetime) -> RunRecord:
+def ended_from_outside(
+    record: RunRecord, now: datetime, cause: StopCause, reason: str
+) -> RunRecord:
     """
-    Give the honest ending of a run that nobody runs any more.
+    Give the honest ending of a run that its own process does not end.
+
+    Args:
+        record: Its opening record.
+        now: When it ends, in UTC.
+        cause: Why; a cause of which nothing is released.
+        reason: The same in words.
     """
-    cause = StopCause.INTERRUPTED
     decision = decide_release(
         ReleaseFacts(cause=cause, safe_progress=False, missing_context=False, trusted=True)
     )
@@ -77,19 +87,19 @@ def _abandoned(record: RunRecord, now: datetime) -> RunRecord:
         ended_at=now,
         run_state=decision.state,
         stop_cause=cause,
-        cancel_reason=_REASON,
+        cancel_reason=reason,
         release_outcome=decision.outcome,
         release_rule=decision.rule,
         public=PublicContent(kind=PublicKind.NONE),
         record_saved=True,
-        trace=_traced(record, max(0.0, (now - record.started_at).total_seconds())),
+        trace=_traced(record, cause, max(0.0, (now - record.started_at).total_seconds())),
     )
 
 
-def _traced(record: RunRecord, at: float) -> Trace:
+def _traced(record: RunRecord, cause: StopCause, at: float) -> Trace:
     """
     Add the ending to whatever the record had noted.
     """
     noted: list[tuple[Any, ...]] = [(event.code, event.at, event.detail) for event in record.trace]
-    detail = FrozenDict({"cause": StopCause.INTERRUPTED.name, "recovered": True})
+    detail = FrozenDict({"cause": cause.name, "recovered": True})
     return Trace([*noted, (TraceCode.RUN_ENDED, at, detail)])

@@ -1,0 +1,1 @@
+"""Frameworks and engines: one module each, imported on demand, each behind an extra of its own."""
