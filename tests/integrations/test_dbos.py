@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -388,6 +389,17 @@ def test_a_workflow_that_another_process_took_over_is_left_to_it(
     _raising(monkeypatch, "clock", error.DBOSWorkflowConflictIDError("run-1"))
     with pytest.raises(SeamBroken, match="run-1"):
         _Engine().step("clock", str)
+
+
+def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: Any) -> None:
+    """What the how-to page tells the reader to type works as it stands there."""
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "durable.md"
+    monkeypatch.chdir(tmp_path)
+    printed: list[Any] = []
+    for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+        exec(block, {"print": printed.append, "__name__": "page"})  # noqa: S102  our own page
+    assert printed[0].record.release_outcome is ReleaseOutcome.SUCCESS
+    DBOS.destroy(destroy_registry=True)
 
 
 # --- crashes
