@@ -56,7 +56,7 @@ async def run_flow(run: Run) -> RunRecord:
     except SeamBroken:
         # nobody is left to end the run with
         raise
-    except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the driver
+    except BaseException as interrupt:
         # it came between two calls outside, or out of the clock, the backoff or an id source
         if isinstance(interrupt, GeneratorExit) and _is_closing(run):
             raise

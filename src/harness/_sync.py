@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from math import isfinite
 from threading import Event
 from types import CoroutineType, NoneType
 from typing import Any, Final, Generic, TypeVar
@@ -49,7 +50,7 @@ from harness.ports import (
 )
 from harness.stores.memory import MemoryCanonicalStore, MemoryRunStore
 
-__all__ = ["Harness", "HarnessBase", "SyncSeam", "SystemClock"]
+__all__ = ["Harness", "HarnessBase", "SyncSeam", "SystemClock", "began"]
 
 T = TypeVar("T")
 
@@ -93,6 +94,9 @@ class SeamClock:
     """
 
     __slots__ = ("_clock", "_last", "_monotonic", "_start", "_utc")
+
+    #: The host's mapping of exceptions, of the drivers that classify them.
+    _classifier: Classifier | None
 
     def __init__(self, clock: Clock, start: float) -> None:
         self._clock = clock
@@ -142,6 +146,28 @@ class SeamClock:
         except Exception:  # noqa: BLE001  a broken clock stands still
             return self._last
 
+    def failed(self, error: BaseException) -> Failed:
+        """
+        Say what came of a call that raised: a failure, classified once, here, or an interrupt.
+
+        What interrupts a classifier or the clock meanwhile is carried like what a host raises.
+
+        Args:
+            error: What the host raised.
+        """
+        if not isinstance(error, Exception):
+            with suppress(BaseException):
+                # the first interrupt goes on to the caller, whatever the clock raises
+                return Failed(self.instant(), interrupt=error)
+            return Failed(self._last, interrupt=error)
+        try:
+            return Failed(self.instant(), classify(error, self._classifier), error=error)
+        except Exception:  # noqa: BLE001  an error that cannot even be looked at
+            failure = Failure(FailureKind.UNCLASSIFIED, type(error).__name__)
+            return Failed(self._last, failure, error=error)
+        except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
+            return Failed(self._last, interrupt=interrupt)
+
     def utc(self) -> datetime:
         """
         Wall-clock time, UTC; the last good one, where the host's clock has broken since.
@@ -167,6 +193,9 @@ class SyncSeam(SeamClock):
 
     __slots__ = ("_classifier", "_ids")
 
+    #: A flow that never suspends cannot be closed.
+    is_closing: Final = False
+
     def __init__(
         self, clock: Clock, start: float, ids: IdSource, classifier: Classifier | None
     ) -> None:
@@ -186,10 +215,8 @@ class SyncSeam(SeamClock):
         """
         try:
             value = function(*arguments)
-        except Exception as error:  # noqa: BLE001  classified, once, here
-            return Failed(self.instant(), classify(error, self._classifier), error=error)
-        except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
-            return Failed(self.instant(), interrupt=interrupt)
+        except BaseException as error:  # noqa: BLE001  classified, or carried to the caller
+            return self.failed(error)
         # asked of the type, as the language does: a proxy's own __getattr__ may raise
         if type(value) not in PLAIN and hasattr(type(value), "__await__"):
             return Failed(self.instant(), _refused_awaitable(value, function))
@@ -200,6 +227,8 @@ class SyncSeam(SeamClock):
                 self._last = at
         except Exception:  # noqa: BLE001, S110  as in instant
             pass
+        except BaseException as interrupt:  # noqa: BLE001  the clock's, carried like the host's
+            return Failed(self._last, interrupt=interrupt)
         return Answer(value, self._last)
 
     async def wait(self, seconds: float, life: Lifecycle) -> None:
@@ -386,7 +415,10 @@ class HarnessBase:
 
     def _run_id(self, run_id: Any) -> str:
         given = "run_id" if run_id is not None else "ids()"
-        run_id = self._ids() if run_id is None else run_id
+        try:
+            run_id = self._ids() if run_id is None else run_id
+        except Exception as error:
+            raise InvalidArgumentError(given, type(error), "text that is not blank") from error
         if not isinstance(run_id, str) or not run_id.strip():
             raise InvalidArgumentError(given, run_id, "text that is not blank")
         return clean_text(run_id)
@@ -480,10 +512,30 @@ class Harness(HarnessBase):
         """
         Execute a run: the record that stands, and the interrupt that goes on to the caller.
         """
-        seam = SyncSeam(self._clock, self._clock.monotonic(), self._ids, self._classifier)
+        seam = SyncSeam(self._clock, began(self._clock), self._ids, self._classifier)
         run = self._prepare(seam, request, run_id, deadline, client, budget)
         with listening(cancel, run):
             return drive(run_flow(run)), run.interrupt
+
+
+def began(clock: Clock) -> float:
+    """
+    Read a clock for the first time: by one that cannot tell the time nothing is run.
+
+    Args:
+        clock: The host's clock.
+
+    Raises:
+        InvalidArgumentError: It raised, or gave no number.
+    """
+    allowed = "a finite number of seconds"
+    try:
+        start = clock.monotonic()
+        if isfinite(start):
+            return start
+    except Exception as error:
+        raise InvalidArgumentError("clock.monotonic()", type(error), allowed) from error
+    raise InvalidArgumentError("clock.monotonic()", start, allowed)
 
 
 def drive(coroutine: Any) -> RunRecord:
@@ -515,10 +567,13 @@ class listening:  # noqa: N801  reads as a context
 
     def _cancelled(self, reason: str) -> bool:
         run, at = self._run, self._run.at
-        # a clock that is broken in one run must not keep the token from the others
-        with suppress(Exception):
-            at = run.seam.now()
-        return run.life.stop(StopCause.CANCELLED_BY_CALLER, at, reason)
+        try:
+            # a clock that is broken in one run must not keep the token from the others
+            with suppress(Exception):
+                at = run.seam.now()
+        finally:
+            won = run.life.stop(StopCause.CANCELLED_BY_CALLER, at, reason)
+        return won
 
     def __enter__(self) -> None:
         if self._token is not None:
