@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from types import MappingProxyType, NoneType
+from types import MappingProxyType
 from typing import Final
 
 from attrs import frozen
@@ -92,9 +92,11 @@ class Seen:
     @cached_property
     def is_elsewhere(self) -> bool:
         """
-        Whether another process had ended the run: its record stands, and this run's does not.
+        Whether the run was told that another process had ended it: that record stands.
         """
-        return any(call.returned and type(call.value) is RunRecord for call in self.finishes)
+        return any(
+            call.returned and type(call.value) is RunRecord for call in self.finishes
+        ) and not self.clock_interrupted(self.finishes)
 
     @cached_property
     def finishes(self) -> list[Call]:
@@ -165,18 +167,25 @@ class Seen:
 
     def clock_interrupted(self, calls: Sequence[Call]) -> bool:
         """
-        Whether the clock raised an interrupt when it was asked how long a call had taken.
+        Whether an interrupt came right after one of these calls, of clock or classifier.
+
+        The clock is asked how long a call took, the classifier what its error means.
         """
-        after = [self.all.calls[call.number] for call in calls if call.number < len(self.all.calls)]
-        return any(
-            call.site == "clock.monotonic" and not isinstance(call.error, (Exception, NoneType))
-            for call in after
-        )
+        return any(map(self._interrupted_after, calls))
+
+    def _interrupted_after(self, call: Call) -> bool:
+        after = self.all.calls[call.last : call.last + 2]
+        sites = [one.site for one in after]
+        if sites[:1] != ["clock.monotonic"]:
+            return False
+        return any(map(_is_interrupted, after if sites[1:] == ["classifier"] else after[:1]))
 
     def interrupts(self) -> Iterator[Call]:
         """
         Give the calls that raised what goes on to the caller.
         """
-        for call in self.all.calls:
-            if call.error is not None and not isinstance(call.error, Exception):
-                yield call
+        return filter(_is_interrupted, self.all.calls)
+
+
+def _is_interrupted(call: Call) -> bool:
+    return call.error is not None and not isinstance(call.error, Exception)

@@ -49,9 +49,11 @@ def calls_accounted(seen: Seen) -> Iterator[str]:
         by_component.setdefault(attempt.component.name, []).append(attempt)
     for site, component in MODELS.items():
         made = by_component.get(component, [])
-        yield from _agree(seen.calls(site), made, component)
+        yield from _agree(seen, seen.calls(site), made, component)
     tools = by_component.get("TOOL", [])
-    executed, refused = len(seen.calls("tool")), _refused(seen) if tools else 0
+    executed = len(seen.calls("tool"))
+    # a trace is long: read only where calls are missing
+    refused = _refused(seen) if executed != len(tools) else 0
     if executed + refused != len(tools):
         yield f"TOOL: {executed} calls were executed and {refused} refused, {len(tools)} attempts"
     for component, made in by_component.items():
@@ -92,22 +94,25 @@ def _refused(seen: Seen) -> int:
     )
 
 
-def _agree(calls: list[Call], made: list[AttemptRecord], component: str) -> Iterator[str]:
+def _agree(
+    seen: Seen, calls: list[Call], made: list[AttemptRecord], component: str
+) -> Iterator[str]:
     if len(calls) != len(made):
         yield f"{component}: {len(calls)} calls, {len(made)} attempts"
         return
     for call, attempt in zip(calls, made, strict=True):
+        found = attempt.outcome.name
+        if attempt.seconds < 0:
+            yield f"{call.place} took {attempt.seconds} seconds"
+        if found == "INTERRUPTED" and seen.clock_interrupted([call]):
+            continue
         expected = _outcome(call)
         # an answer may be refused; what was raised cannot be made good
-        if attempt.outcome.name != expected and not (
-            expected == "SUCCEEDED" and attempt.outcome.name in {"FAILED", "INTERRUPTED"}
-        ):
-            yield f"{call.place} {expected}, its attempt {attempt.outcome.name}"
+        if found != expected and (expected, found) != ("SUCCEEDED", "FAILED"):
+            yield f"{call.place} {expected}, its attempt {found}"
         kind = _kind(call)
         if kind is not None and (attempt.failure is None or attempt.failure.name != kind):
             yield f"{call.place} failed as {kind}, its attempt as {attempt.failure}"
-        if attempt.seconds < 0:
-            yield f"{call.place} took {attempt.seconds} seconds"
 
 
 def _outcome(call: Call) -> str:
@@ -243,7 +248,9 @@ def interrupt_ends(seen: Seen) -> Iterator[str]:
         if cause == "INTERRUPTED":
             yield "nobody interrupted the run"
         return
-    cancelled = first.cancelled or first.fault is Fault.CANCEL
+    # a cancel may come between the interrupt and the instant that the clock gives it
+    following = seen.all.calls[first.number : first.number + 1]
+    cancelled = any(call.cancelled or call.fault is Fault.CANCEL for call in (first, *following))
     if first.site in WORK and not cancelled and cause not in {"INTERRUPTED", "DEADLINE_EXCEEDED"}:
         yield f"{first.place} interrupted the run, which ended as {cause}"
 

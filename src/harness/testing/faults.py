@@ -98,7 +98,7 @@ class Fault(Enum):
     CLOCK_FORWARD = "clock:forward"
     #: Both clocks step an hour back; then it answers.
     CLOCK_BACKWARD = "clock:backward"
-    #: Answers with an object that is changed before the next call is made.
+    #: Answers with an object that is changed once it has arrived, before the next call is made.
     CHANGED_LATER = "changed-later"
     #: Does its work, and then fails as if the connection broke before the answer came.
     ANSWER_LOST = "answer-lost"
@@ -170,6 +170,10 @@ _SITES: Final = frozenset(
 )
 
 
+#: What is called before an answer has arrived: it is measured and projected between them.
+_ON_ARRIVAL: Final = frozenset({"clock.monotonic", "tool.project"})
+
+
 def _place(value: object) -> str:
     """
     Accept ``site:n``.
@@ -238,6 +242,8 @@ class Call:
         fault: The fault that was injected, or ``None``.
         began: The latest that the clock had ever said when it was made; ``None`` before that.
         cancelled: Whether the plan's token was cancelled by then.
+        last: The number of the last call that was made before it ended: its own, or of one that was
+            made while it was under way.
         returned: Whether it returned.
         value: What it returned.
         error: What it raised.
@@ -249,6 +255,7 @@ class Call:
         "cancelled",
         "error",
         "fault",
+        "last",
         "number",
         "place",
         "returned",
@@ -271,6 +278,7 @@ class Call:
         self.arguments = arguments
         self.began = began
         self.cancelled = cancelled
+        self.last = number
         self.fault: Fault | None = None
         self.returned = False
         self.value: Any = None
@@ -398,7 +406,7 @@ class FaultPlan:
         Returns:
             What the host returns, or the fault makes of it.
         """
-        while self._changes:
+        while self._changes and site not in _ON_ARRIVAL:
             self._changes.pop()()
         number = self._made.get(site, 0) + 1
         self._made[site] = number
@@ -415,9 +423,11 @@ class FaultPlan:
             value = function(*arguments)
         except BaseException as error:
             entry.error = error
+            entry.last = len(calls)
             raise
-        if inspect.isawaitable(value):
-            return _awaited(entry, value)
+        if hasattr(type(value), "__await__"):
+            return self._awaited(entry, value)
+        entry.last = len(calls)
         entry.returned = True
         entry.value = value
         return value
@@ -487,23 +497,9 @@ def _then(function: Callable[..., Any], then: Callable[[Any], Any]) -> Callable[
 
     def call(*arguments: Any) -> Any:
         value = function(*arguments)
-        return later(value) if inspect.isawaitable(value) else then(value)
+        return later(value) if hasattr(type(value), "__await__") else then(value)
 
     return call
-
-
-async def _awaited(entry: Call, value: Awaitable[Any]) -> Any:
-    """
-    Take note of what a call came to once it was awaited.
-    """
-    try:
-        result = await value
-    except BaseException as error:
-        entry.error = error
-        raise
-    entry.returned = True
-    entry.value = result
-    return result
 
 
 class _Wrapped:
