@@ -5,6 +5,7 @@ import functools
 import sys
 from collections.abc import Coroutine
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -234,3 +235,17 @@ def test_the_names_are_loaded_when_somebody_asks() -> None:
     assert {"AsyncHarness", "run_many", "run_many_async", "in_threads"} <= set(dir(harness))
     with pytest.raises(AttributeError, match="has no attribute 'Asynchronous'"):
         _ = harness.Asynchronous
+
+
+@pytest.mark.parametrize("module", [None, ModuleType("trio.lowlevel")])
+def test_trio_is_looked_for_where_it_is(
+    module: ModuleType | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without trio, or with one that is just being imported, asyncio runs as ever."""
+    monkeypatch.setitem(sys.modules, "trio.lowlevel", module)
+    host = world(asking(["logs"]), tool("logs", lambda: "a"))
+    assert ending(leaping(lambda: host.run("why?")).record) == (
+        "SUCCESS",
+        "REPORT_APPROVED",
+        "SUCCESS",
+    )

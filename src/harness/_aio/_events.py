@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
+from harness._aio._engine import Engine, Spawned, Waiter
 from harness._aio._seam import AsyncSeam
 from harness._records import RunRecord, StreamEvent
 from harness._result import RunResult
@@ -30,25 +30,25 @@ class Channel:
     The client of a run whose events somebody iterates over; lives in one loop.
 
     Args:
-        loop: The loop.
+        engine: Runs the run and its consumer.
     """
 
     __slots__ = (
         "_error",
         "_events",
-        "_loop",
         "_reader",
         "_run",
         "_seam",
+        "engine",
         "gone",
         "is_over",
         "record",
     )
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._events: deque[tuple[StreamEvent, asyncio.Future[None] | None]] = deque()
-        self._reader: asyncio.Future[None] | None = None
+    def __init__(self, engine: Engine) -> None:
+        self.engine: Final = engine
+        self._events: deque[tuple[StreamEvent, Waiter | None]] = deque()
+        self._reader: Waiter | None = None
         self._error: BaseException | None = None
         self._run: Run | None = None
         self._seam: AsyncSeam | None = None
@@ -83,11 +83,11 @@ class Channel:
         if self.gone and error is not None and not isinstance(error, Exception):
             raise error
 
-    def never_driven(self, task: asyncio.Task[None]) -> None:
+    def ended(self, *, cancelled: bool) -> None:
         """
-        Take note that the run's task was cancelled before its first step.
+        Take note that the run's task has ended, maybe cancelled before its first step.
         """
-        if not self.is_over and task.cancelled():
+        if not self.is_over and cancelled:
             self._end(asyncio.CancelledError())
 
     def _end(self, error: BaseException | None) -> None:
@@ -104,7 +104,7 @@ class Channel:
         """
         if self.gone:
             raise ClientGoneError
-        taken = self._loop.create_future() if event.kind in _TAKEN else None
+        taken = self.engine.waiter() if event.kind in _TAKEN else None
         self._events.append((event, taken))
         self._wake()
         return taken
@@ -136,7 +136,7 @@ class Channel:
         """
         if self._reader is not None:
             raise RuntimeError("the events of a run have one reader at a time")
-        self._reader = self._loop.create_future()
+        self._reader = self.engine.waiter()
         try:
             await self._reader
         finally:
@@ -164,9 +164,7 @@ class Channel:
         The consumer was collected, in whichever thread.
         """
         if not self.is_over:
-            # a loop that was closed meanwhile runs nothing
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self.leave)
+            self.engine.soon(self.leave)
 
     @property
     def goes_on(self) -> bool:
@@ -191,7 +189,7 @@ class RunEvents(AsyncIterator[StreamEvent]):
 
     __slots__ = ("__weakref__", "_channel", "_task")
 
-    def __init__(self, channel: Channel, task: asyncio.Task[None]) -> None:
+    def __init__(self, channel: Channel, task: Spawned) -> None:
         self._channel = channel
         self._task = task
 
@@ -215,7 +213,7 @@ class RunEvents(AsyncIterator[StreamEvent]):
         """
         self._channel.leave()
         if self._channel.is_over or not self._channel.goes_on:
-            await asyncio.wait((self._task,))
+            await self._channel.engine.wait(self._task)
 
     async def __aenter__(self) -> Self:
         return self

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any, TypeVar, cast
 
+from harness._aio._engine import Spawned, engine_here, in_trio, running_loop
 from harness._aio._events import Channel, RunEvents
 from harness._aio._loop import LoopSeam
 from harness._aio._ports import (
@@ -54,7 +55,7 @@ T = TypeVar("T")
 
 class AsyncHarness(HarnessBase):
     """
-    Runs diagnoses under asyncio. Immutable; safe to share between tasks, loops and threads.
+    Runs diagnoses under asyncio or trio. Immutable; safe to share between tasks and threads.
 
     Takes what :class:`Harness` takes. Host objects may be asynchronous or plain; what is plain
     is called where the loop runs, so wrap what blocks in :func:`in_threads`. A deadline and a
@@ -134,7 +135,7 @@ class AsyncHarness(HarnessBase):
             journal=journal,
         )
         #: The streamed runs under way, held so that nobody collects one whose consumer left.
-        self._background: set[asyncio.Task[None]] = set()
+        self._background: set[Spawned] = set()
 
     async def run(  # noqa: PLR0913  what one run may be given
         self,
@@ -209,21 +210,24 @@ class AsyncHarness(HarnessBase):
             budget: A parent budget.
 
         Returns:
-            The events; needs a running loop.
+            The events. Where neither asyncio nor trio runs, there is a ``RuntimeError``.
 
         Raises:
             InvalidArgumentError: An argument is something else; nothing was run.
         """
         request = to_request(question, context, previous, conversation_id)
-        loop = _running_loop()
-        channel = Channel(loop)
+        engine = engine_here()
+        channel = Channel(engine)
         run, seam = self._begin(request, run_id, deadline, channel, budget)
         channel.attach(run, seam)
         drive = partial(self._drive, run, seam, _listening(cancel, run, seam))
-        task = loop.create_task(channel.carry(drive))
-        task.add_done_callback(channel.never_driven)
+
+        def ended(cancelled: bool) -> None:  # noqa: FBT001  told by place, by either engine
+            self._background.discard(task)
+            channel.ended(cancelled=cancelled)
+
+        task = engine.spawn(partial(channel.carry, drive), ended)
         self._background.add(task)
-        task.add_done_callback(self._background.discard)
         return RunEvents(channel, task)
 
     async def _execute(  # noqa: PLR0913  what one run may be given
@@ -262,7 +266,12 @@ class AsyncHarness(HarnessBase):
         """
         Make a way out for one run, which has still to be told its run.
         """
-        return LoopSeam(self._clock, self._ids, self._classifier, _running_loop())
+        if in_trio():
+            # only here: whoever runs asyncio needs no trio
+            from harness._aio._trio import TrioSeam  # noqa: PLC0415
+
+            return TrioSeam(self._clock, self._ids, self._classifier)
+        return LoopSeam(self._clock, self._ids, self._classifier, running_loop())
 
     async def _carry_on(
         self, prepare: Callable[[AsyncSeam], Run], cancel: CancelToken | None
@@ -290,20 +299,6 @@ class AsyncHarness(HarnessBase):
                 raise
             finally:
                 seam.close()
-
-
-def _running_loop() -> asyncio.AbstractEventLoop:
-    """
-    Give the loop that runs here.
-
-    Raises:
-        RuntimeError: There is none; says what to do instead.
-    """
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        message = "AsyncHarness runs under asyncio; elsewhere, run a Harness in a thread"
-        raise RuntimeError(message) from None
 
 
 class _listening(listening):  # noqa: N801  reads as a context

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator
-from typing import Any
+from functools import partial
 
+from harness._aio._engine import Spawned, Waiter, engine_here
 from harness._aio._harness import AsyncHarness
 from harness._budget import Budget
 from harness._cancel import CancelToken
@@ -87,19 +88,22 @@ class _Batch:
         self._harness = harness
         self._budget = budget
         self._token = switch.token
-        self._loop = asyncio.get_running_loop()
-        self._waiter: asyncio.Future[None] | None = None
+        self._engine = engine_here()
+        self._waiter: Waiter | None = None
         self._fault: BaseException | None = None
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.tasks: set[Spawned] = set()
         self.done: deque[ManyResult] = deque()
 
     def start(self, place: int, request: str | Request) -> None:
         """
         Start a run.
         """
-        task = self._loop.create_task(self._one(place, request))
+
+        def ended(cancelled: bool) -> None:  # noqa: FBT001  told by place, by either engine
+            self._finish(task, cancelled=cancelled)
+
+        task = self._engine.spawn(partial(self._one, place, request), ended)
         self.tasks.add(task)
-        task.add_done_callback(self._finish)
 
     async def next(self) -> ManyResult | None:
         """
@@ -110,7 +114,7 @@ class _Batch:
                 raise self._fault
             if not self.tasks:
                 return None
-            self._waiter = self._loop.create_future()
+            self._waiter = self._engine.waiter()
             try:
                 await self._waiter
             finally:
@@ -124,7 +128,7 @@ class _Batch:
         cancelled: asyncio.CancelledError | None = None
         while self.tasks:
             try:
-                await asyncio.wait(self.tasks)
+                await self._engine.wait(next(iter(self.tasks)))
             except asyncio.CancelledError as error:
                 cancelled = error
         if cancelled is not None:
@@ -140,9 +144,9 @@ class _Batch:
         else:
             self.done.append(ManyResult(place, request, result))
 
-    def _finish(self, task: asyncio.Task[Any]) -> None:
+    def _finish(self, task: Spawned, *, cancelled: bool) -> None:
         self.tasks.discard(task)
-        if task.cancelled():
+        if cancelled:
             # before its first step
             self._fault = self._fault or asyncio.CancelledError()
         if self._waiter is not None and not self._waiter.done():

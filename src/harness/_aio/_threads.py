@@ -8,6 +8,7 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Final, TypeVar, cast
 
+from harness._aio._engine import in_trio
 from harness._setup import is_asynchronous
 from harness.errors import InvalidArgumentError
 
@@ -38,7 +39,7 @@ _END: Final = object()
 
 def in_threads(host: T) -> T:
     """
-    Have an :class:`AsyncHarness` call a plain host object in the loop's default executor.
+    Have an :class:`AsyncHarness` call a plain host object in threads of the loop's.
 
     For what blocks: a database driver, an HTTP client without ``async``. Everything else of the
     object stays as it is. A thread cannot be aborted: where the run ends first, the call finishes
@@ -108,7 +109,13 @@ async def _in_thread(function: Callable[..., Any], *arguments: Any, **named: Any
         except BaseException as error:  # noqa: BLE001  raised again by the caller's task
             return None, error
 
-    value, error = await asyncio.to_thread(settled)
+    if in_trio():
+        # only here: whoever runs asyncio needs no trio
+        from harness._aio._trio import to_thread  # noqa: PLC0415
+
+        value, error = await to_thread(settled)
+    else:
+        value, error = await asyncio.to_thread(settled)
     if error is not None:
         raise error
     return value
