@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from harness._aio._seam import AsyncSeam
 from harness._aio._together import Together
 from harness._run import Stopped
-from harness._seam import Aborted, Answer, Batch, Classifier, Failed, classify
+from harness._seam import Aborted, Answer, Batch, Classifier, Failed
 from harness._sync import OneByOne
 from harness.ports import Clock, IdSource
 
@@ -63,6 +63,13 @@ class LoopSeam(AsyncSeam):
         most = self.run.setup.max_parallel_tools
         return OneByOne(steps) if most == 1 else Together(self, self._loop, steps, most)
 
+    @property
+    def is_closing(self) -> bool:
+        """
+        Whether the run's coroutine is being closed: what else raises ``GeneratorExit`` is a host.
+        """
+        return self.closed
+
     async def _sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
@@ -86,14 +93,12 @@ class LoopSeam(AsyncSeam):
         answer: Answer
         try:
             answer = Answer(await value, self.instant())
-        except Exception as error:  # noqa: BLE001  classified, once, here
-            answer = Failed(self.instant(), classify(error, self._classifier), error=error)
-        except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
-            if isinstance(interrupt, GeneratorExit) and not is_running(task):
+        except BaseException as error:  # noqa: BLE001  classified, or carried to the caller
+            if isinstance(error, GeneratorExit) and not is_running(task):
                 # closing a coroutine drops what the inner ones return, but not what they raise
-                self.interrupted(interrupt)
+                self.interrupted(error)
                 raise Stopped from None
-            answer = Failed(self.instant(), interrupt=interrupt)
+            answer = self.failed(error)
         self._calls.discard(task)
         if task in self._aborting or task.cancelling() > cancels:
             return self._cut(task, cancels, answer)
@@ -187,7 +192,8 @@ class LoopSeam(AsyncSeam):
         """
         deadline = self.run.life.deadline
         if deadline is not None:
-            self._timer = self._loop.call_later(deadline - self.instant(), self._expire)
+            # the active check before the call has just read the clock
+            self._timer = self._loop.call_later(deadline - self._last, self._expire)
 
     def _expire(self) -> None:
         self._timer = None

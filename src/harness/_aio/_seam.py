@@ -17,8 +17,8 @@ from typing import Any, Final, TypeVar
 from harness._lifecycle import Lifecycle
 from harness._records import RunRecord
 from harness._run import Run
-from harness._seam import Answer, Batch, Classifier, Failed, classify
-from harness._sync import PLAIN, SeamClock, SystemClock
+from harness._seam import Answer, Batch, Classifier, Failed
+from harness._sync import PLAIN, SeamClock, SystemClock, began
 from harness.ports import Clock, IdSource
 
 __all__ = ["AsyncSeam"]
@@ -47,7 +47,7 @@ class AsyncSeam(SeamClock):
     run: Run
 
     def __init__(self, clock: Clock, ids: IdSource, classifier: Classifier | None) -> None:
-        super().__init__(clock, clock.monotonic())
+        super().__init__(clock, began(clock))
         self._ids = ids
         self._classifier = classifier
 
@@ -63,10 +63,8 @@ class AsyncSeam(SeamClock):
         """
         try:
             value = function(*arguments)
-        except Exception as error:  # noqa: BLE001  classified, once, here
-            return Failed(self.instant(), classify(error, self._classifier), error=error)
-        except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
-            return Failed(self.instant(), interrupt=interrupt)
+        except BaseException as error:  # noqa: BLE001  classified, or carried to the caller
+            return self.failed(error)
         # asked of the type, as the language does: a proxy's own __getattr__ may raise
         if type(value) in PLAIN or not hasattr(type(value), "__await__"):
             # instant(), without the call: this line runs four times a step
@@ -76,6 +74,8 @@ class AsyncSeam(SeamClock):
                     self._last = at
             except Exception:  # noqa: BLE001, S110  as in instant
                 pass
+            except BaseException as interrupt:  # noqa: BLE001  the clock's, carried like the host's
+                return Failed(self._last, interrupt=interrupt)
             return Answer(value, self._last)
         ending = self.run.life.stopped is not None
         if site.startswith(_RUN_STORE) or (ending and site == _LOAD):
@@ -104,10 +104,8 @@ class AsyncSeam(SeamClock):
         """
         try:
             return Answer(await value, self.instant())
-        except Exception as error:  # noqa: BLE001  classified, once, here
-            return Failed(self.instant(), classify(error, self._classifier), error=error)
-        except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
-            return Failed(self.instant(), interrupt=interrupt)
+        except BaseException as error:  # noqa: BLE001  classified, or carried to the caller
+            return self.failed(error)
 
     def within(self, flow: Awaitable[RunRecord]) -> Awaitable[RunRecord]:
         """

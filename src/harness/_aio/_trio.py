@@ -23,7 +23,7 @@ import trio
 from harness._aio._seam import AsyncSeam
 from harness._records import RunRecord
 from harness._run import Stopped
-from harness._seam import Aborted, Answer, Batch, Classifier, Failed, classify
+from harness._seam import Aborted, Answer, Batch, Classifier, Failed
 from harness._states import FailureKind
 from harness._sync import OneByOne
 from harness.ports import Clock, IdSource
@@ -122,10 +122,8 @@ class TrioSeam(AsyncSeam):
         try:
             with scope:
                 value = await value
-        except Exception as error:  # noqa: BLE001  classified, once, here
-            return Failed(self.instant(), classify(error, self._classifier), error=error)
-        except BaseException as interrupt:  # noqa: BLE001  carried to the caller by the flow
-            return Failed(self.instant(), interrupt=interrupt)
+        except BaseException as error:  # noqa: BLE001  classified, or carried to the caller
+            return self.failed(error)
         finally:
             self._calls.discard(scope)
         if scope.cancelled_caught:
