@@ -427,3 +427,31 @@ def test_a_stream_that_is_dropped_with_its_loop() -> None:
     host._background.clear()
     gc.collect()
     assert len(host._background) == 0
+
+
+def test_a_consumer_that_is_cancelled_twice_leaves_nothing_behind() -> None:
+    """A second cancel while the block is left waits for the run's end too, and goes on then."""
+
+    async def body() -> None:
+        try:
+            await asyncio.Future()
+        finally:
+            await asyncio.sleep(3)
+
+    host = world(asking(["logs"]), tool("logs", body))
+
+    async def consume() -> None:
+        async with host.stream("why?") as events:
+            async for _ in events:
+                pass
+
+    async def main() -> None:
+        task = asyncio.create_task(consume())
+        for instant in (1, 2):
+            asyncio.get_running_loop().call_at(instant, task.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert has_ended(host)
+
+    leaping(main)
+    assert ending(only(host)) == _GONE

@@ -67,7 +67,7 @@ class Engine(Protocol):
 
     async def wait(self, task: Spawned, /) -> None:
         """
-        Wait until a task has ended.
+        Wait until a task has ended, who waits being cancelled or not.
         """
         ...
 
@@ -106,9 +106,16 @@ class LoopEngine:
 
     async def wait(self, task: Spawned) -> None:
         """
-        Wait until a task has ended; a cancel of who waits is no cancel of the task.
+        Wait until a task has ended, and pass a cancel that came meanwhile on.
         """
-        await asyncio.wait((task,))
+        cancelled: asyncio.CancelledError | None = None
+        while not task.done():
+            try:
+                await asyncio.wait((task,))
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
 
 
 def in_trio() -> bool:
