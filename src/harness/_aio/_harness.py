@@ -313,9 +313,10 @@ class _listening(listening):  # noqa: N801  reads as a context
         self._seam = seam
 
     def _cancelled(self, reason: str) -> bool:
-        won = super()._cancelled(reason)
-        self._seam.abort_soon()
-        return won
+        try:
+            return super()._cancelled(reason)
+        finally:
+            self._seam.abort_soon()
 
 
 def run_in_loop(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
