@@ -42,6 +42,7 @@ class Observation:
         stored: The record that the run store has now, or ``None``.
         deadline: Seconds that the run was given, or ``None``.
         cancelled: Whether its caller has cancelled it.
+        detached: Whether it goes on when its client leaves.
     """
 
     record: RunRecord | None
@@ -50,6 +51,7 @@ class Observation:
     stored: RunRecord | None
     deadline: float | None
     cancelled: bool
+    detached: bool = False
 
 
 class Seen:
@@ -174,11 +176,21 @@ class Seen:
         return any(map(self._interrupted_after, calls))
 
     def _interrupted_after(self, call: Call) -> bool:
-        after = self.all.calls[call.last : call.last + 2]
-        sites = [one.site for one in after]
-        if sites[:1] != ["clock.monotonic"]:
-            return False
-        return any(map(_is_interrupted, after if sites[1:] == ["classifier"] else after[:1]))
+        after = self.all.calls[call.last : self.looked_at(call.last)]
+        return any(map(_is_interrupted, after))
+
+    def looked_at(self, number: int) -> int:
+        """
+        Give the last call of those by which the harness looks at what another call came to.
+
+        Args:
+            number: The last call before that one returned.
+        """
+        for site in ("clock.monotonic", "classifier"):
+            after = self.all.calls[number : number + 1]
+            if after and after[0].site == site:
+                number = after[0].last
+        return number
 
     def interrupts(self) -> Iterator[Call]:
         """

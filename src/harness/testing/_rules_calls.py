@@ -21,6 +21,7 @@ from harness.testing.faults import Call, Fault, UnknownError
 __all__ = [
     "calls_accounted",
     "cancel_wins",
+    "first_signal_wins",
     "interrupt_ends",
     "limits_kept",
     "nothing_after_the_end",
@@ -234,6 +235,46 @@ def cancel_wins(seen: Seen) -> Iterator[str]:
 
 def _timed_out(seen: Seen) -> bool:
     return any(seen.is_expired(call) for call in seen.all.calls)
+
+
+def first_signal_wins(seen: Seen) -> Iterator[str]:
+    """
+    The first terminal signal wins: what came later changes nothing (3.1).
+    """
+    cause = seen.record.stop_cause and seen.record.stop_cause.name
+    if seen.is_elsewhere or cause not in _SIGNALS:
+        return
+    at, first = min(_signals(seen), default=(0.0, cause))
+    if first == cause:
+        return
+    # a signal is dated and classified before it is noted, and another may come meanwhile
+    noted = seen.looked_at(int(at))
+    if not any(came <= noted + 1 and its == cause for came, its in _signals(seen)):
+        yield f"{first} came first, and the run ended as {cause}"
+
+
+#: What can end a run from outside, beside its deadline.
+_SIGNALS: Final = frozenset(
+    {"CANCELLED_BY_CALLER", "CLIENT_DISCONNECTED", "INTERRUPTED", "RECORD_NOT_SAVED"}
+)
+
+
+def _signals(seen: Seen) -> Iterator[tuple[float, str]]:
+    """
+    Give each signal with its place among the calls: a cancel before what its own call came to.
+    """
+    cancelled = next((call.number for call in seen.all.calls if call.cancelled), None)
+    if cancelled is not None:
+        yield cancelled - 0.5, "CANCELLED_BY_CALLER"
+    for call in seen.all.calls:
+        if call.error is None:
+            continue
+        if not isinstance(call.error, Exception):
+            yield call.last + 0.25, "INTERRUPTED"
+        elif call.site == "run_store.begin":
+            yield call.last + 0.25, "RECORD_NOT_SAVED"
+        elif call.site == "client.send" and not seen.all.detached:
+            yield call.last + 0.25, "CLIENT_DISCONNECTED"
 
 
 def interrupt_ends(seen: Seen) -> Iterator[str]:

@@ -159,6 +159,7 @@ class Stage(ABC):
             stored=self._runs.load(record.run_id) if record is not None else None,
             deadline=self._deadline,
             cancelled=self.plan.token.is_cancelled,
+            detached=self._data.get("on_disconnect") == "DETACH",
         )
 
     @abstractmethod

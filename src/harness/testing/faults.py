@@ -432,6 +432,21 @@ class FaultPlan:
         entry.value = value
         return value
 
+    async def _awaited(self, entry: Call, value: Awaitable[Any]) -> Any:
+        """
+        Take note of what a call came to once it was awaited.
+        """
+        try:
+            result = await value
+        except BaseException as error:
+            entry.error = error
+            entry.last = len(self.calls)
+            raise
+        entry.last = len(self.calls)
+        entry.returned = True
+        entry.value = result
+        return result
+
     def _faulty(self, fault: Fault, site: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """
         Make the function that fails.

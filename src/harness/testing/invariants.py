@@ -45,6 +45,7 @@ _RULES: Final[Mapping[str, Rule]] = MappingProxyType(
             calls.unsupported_is_final,
             calls.nothing_after_the_end,
             calls.cancel_wins,
+            calls.first_signal_wins,
             calls.interrupt_ends,
             calls.rows_and_records,
             calls.saturated_stays,
