@@ -6,11 +6,13 @@ import argparse
 import json
 import signal
 import sys
+import threading
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from functools import partial
+from queue import SimpleQueue
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from attrs import frozen
 
@@ -29,6 +31,7 @@ from harness._sync import Harness
 
 __all__ = ["read_lines", "run_lines"]
 
+_REASON: Final = "interrupted from the keyboard"
 #: The most bad lines that are named one by one.
 _NAMED: Final = 20
 #: Characters of a run's public text that its row of the table shows.
@@ -120,12 +123,35 @@ def run_lines(
 class _TwoPresses(Interrupt):
     """
     The first Ctrl-C ends the batch once its runs have ended; the second one ends the process.
+
+    Its thread is there beforehand: the main one may be starting a worker when it is interrupted,
+    and can start no other then.
     """
 
-    def _take(self, number: int, frame: FrameType | None) -> None:
+    def __init__(self) -> None:
+        super().__init__()
+        # the one queue that a signal may interrupt anywhere
+        self._presses: SimpleQueue[str | None] = SimpleQueue()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._listener.start()
+        return super().__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self._presses.put(None)
+        self._listener.join()
+
+    def _listen(self) -> None:
+        reason = self._presses.get()
+        if reason is not None:
+            self.token.cancel(reason)
+
+    def _take(self, _number: int, _frame: FrameType | None) -> None:
         # before anybody is told: whoever presses again because of that is to be heard
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        super()._take(number, frame)
+        self._presses.put(_REASON)
 
 
 def _tell_stop(bar: Bar, reason: str) -> bool:
