@@ -11,34 +11,24 @@ from harness._publish import _deliver, publish
 from harness._run import Run
 from harness._seam import Failure
 from harness.errors import MalformedOutputError
+from harness.testing.faults import Fault
 from harness.testing.scenario import load_scenario
-from harness.testing.sweep import Finding, sweep
+from harness.testing.sweep import sweep
+from tests.testing.stages import LEAVING, REFUSED, REPORT, names
 
-_REPORT = {
-    "name": "a report",
-    "agent": [
-        {"calls": [{"tool": "logs"}]},
-        {"draft": {"conclusion": "Pool exhausted.", "citations": [{"invocation": "@1"}]}},
-    ],
-    "tools": {"logs": [{"facts": ["pool size 5 reached"]}]},
-    "semantic_guard": [{"verdict": "SUPPORTED"}],
-}
-_REFUSED = {**_REPORT, "name": "refused", "semantic_guard": [{"verdict": "UNSUPPORTED"}]}
-_LEAVING = {**_REPORT, "name": "leaving", "client": {"disconnects_at": "STATUS"}}
+#: Enough of the faults to catch each mutant, so that the test is quick.
+_FAULTS = (Fault.TIMEOUT, Fault.UNKNOWN, Fault.WRONG_TYPE, Fault.CANCEL, Fault.LATE)
 
 
-def _broken(scenario: dict[str, Any], *, depth: int = 1) -> list[Finding]:
-    return list(sweep(load_scenario(scenario), depth=depth).findings)
+def _caught(scenario: dict[str, Any]) -> set[str]:
+    """The invariants that a sweep finds broken."""
+    return names(sweep(load_scenario(scenario), faults=_FAULTS).findings)
 
 
-def _names(findings: list[Finding]) -> set[str]:
-    return {finding.broken.invariant for finding in findings}
-
-
-@pytest.mark.parametrize("scenario", [_REPORT, _REFUSED, _LEAVING])
+@pytest.mark.parametrize("scenario", [REPORT, REFUSED, LEAVING])
 def test_the_decisions_as_they_are_pass(scenario: dict[str, Any]) -> None:
     """Without a mutant no run breaks an invariant."""
-    assert _broken(scenario) == []
+    assert _caught(scenario) == set()
 
 
 def test_dropping_the_active_check_after_a_tool_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,8 +40,8 @@ def test_dropping_the_active_check_after_a_tool_is_caught(monkeypatch: pytest.Mo
 
     noted = note_attempt
     monkeypatch.setattr("harness._batch.note_attempt", unchecked)
-    findings = _broken(_REPORT)
-    assert "nothing-after-the-end" in _names(findings)
+    findings = sweep(load_scenario(REPORT), faults=_FAULTS).findings
+    assert "nothing-after-the-end" in names(findings)
     places = {str(finding.injections[0]) for finding in findings}
     assert {"tool:1=cancel", "tool:1=late"} <= places
 
@@ -65,7 +55,7 @@ def test_retrying_unsupported_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
         return value
 
     monkeypatch.setattr("harness._gating._verdict", agreed)
-    assert "unsupported-is-final" in _names(_broken(_REFUSED))
+    assert "unsupported-is-final" in _caught(REFUSED)
 
 
 def test_publishing_before_the_record_is_saved_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +66,7 @@ def test_publishing_before_the_record_is_saved_is_caught(monkeypatch: pytest.Mon
         return await publish(run, record)
 
     monkeypatch.setattr("harness._flow.publish", hasty)
-    assert "saved-before-public" in _names(_broken(_REPORT))
+    assert "saved-before-public" in _caught(REPORT)
 
 
 def test_a_second_terminal_state_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +77,7 @@ def test_a_second_terminal_state_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
         return True
 
     monkeypatch.setattr(Lifecycle, "stop", stop)
-    assert "first-signal-wins" in _names(_broken(_LEAVING))
+    assert "first-signal-wins" in _caught(LEAVING)
 
 
 def test_a_failed_attempt_that_is_free_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,4 +91,4 @@ def test_a_failed_attempt_that_is_free_is_caught(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("harness._attempt.attempt_model", free)
     monkeypatch.setattr("harness._collecting.attempt_model", free)
-    assert "calls-accounted" in _names(_broken(_REPORT))
+    assert "calls-accounted" in _caught(REPORT)

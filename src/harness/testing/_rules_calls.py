@@ -217,7 +217,7 @@ def cancel_wins(seen: Seen) -> Iterator[str]:
         return
     record = seen.record
     state, cause = record.run_state.name, record.stop_cause and record.stop_cause.name
-    if state == "TIMED_OUT" and not _timed_out(seen):
+    if state == "TIMED_OUT" and not any(map(seen.is_expired, seen.all.calls)):
         yield "the run timed out before its deadline"
     if not seen.all.cancelled:
         if cause == "CANCELLED_BY_CALLER":
@@ -229,12 +229,6 @@ def cancel_wins(seen: Seen) -> Iterator[str]:
     active = during.site in WORK and not seen.is_expired(during)
     if active and cause not in {"CANCELLED_BY_CALLER", "DEADLINE_EXCEEDED"}:
         yield f"the run was cancelled during {during.place} and ended as {cause}"
-    if cause == "DEADLINE_EXCEEDED" and active and not _timed_out(seen):
-        yield "the run timed out before its deadline"
-
-
-def _timed_out(seen: Seen) -> bool:
-    return any(seen.is_expired(call) for call in seen.all.calls)
 
 
 def first_signal_wins(seen: Seen) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any, Final
 
-from harness._records import CanonicalRecord
+from harness._records import CanonicalRecord, ProgressSnapshot
 from harness._release import write_fallback
 from harness._states import EventKind, PublicKind, ReleaseOutcome, SemanticVerdict
 from harness._values import Answered, Citation, DiagnosisDraft
@@ -166,7 +166,10 @@ def findings_kept(seen: Seen) -> Iterator[str]:
         told_apart = (cause, found) == ("BUDGET_EXHAUSTED", "BUDGET_EXHAUSTED")
         if found != expected and not told_apart:
             yield f"{cause} was released as {found}"
-        yield from _snapshot_holds(seen, {row.invocation_id for row in ready})
+        records = [
+            seen.saved[row.invocation_id] for row in ready if row.invocation_id in seen.saved
+        ]
+        yield from _snapshot_holds(record.snapshot, records)
 
 
 def _store_failed(seen: Seen) -> bool:
@@ -182,11 +185,7 @@ def _store_failed(seen: Seen) -> bool:
     )
 
 
-def _snapshot_holds(seen: Seen, ready: set[str]) -> Iterator[str]:
-    snapshot = seen.record.snapshot
-    if snapshot is None:  # pragma: no cover  asked of fallbacks only
-        return
-    records = [seen.saved[i] for i in sorted(ready) if i in seen.saved]
+def _snapshot_holds(snapshot: ProgressSnapshot, records: list[CanonicalRecord]) -> Iterator[str]:
     found = {fact.text for record in records for fact in record.facts}
     shown = {fact.text for fact in snapshot.facts}
     if shown - found:
