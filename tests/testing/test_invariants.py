@@ -187,7 +187,7 @@ def _cited(**fields: Any) -> Lie:
 
 
 def _snapshot(**fields: Any) -> Lie:
-    return lambda run: lying(run, snapshot=evolve(record_of(run).snapshot, **fields))
+    return lambda run: lying(run, snapshot=forged(record_of(run).snapshot, **fields))
 
 
 def _stored(**fields: Any) -> Lie:
@@ -231,7 +231,7 @@ def _cancelled_from(place: str) -> Lie:
 
 
 _INTERRUPT = KeyboardInterrupt()
-_RAISED = {"returned": False, "error": _INTERRUPT}
+_RAISED: dict[str, Any] = {"returned": False, "error": _INTERRUPT}
 
 #: Which run, which lie about it, which invariant is broken, and what it says.
 _LIES: list[tuple[str, Lie, str, str]] = [
