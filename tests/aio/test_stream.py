@@ -455,3 +455,29 @@ def test_a_consumer_that_is_cancelled_twice_leaves_nothing_behind() -> None:
 
     leaping(main)
     assert ending(only(host)) == _GONE
+
+
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "awaited"])
+def test_a_run_that_has_ended_is_freed_at_once(streamed: bool) -> None:
+    """No circle of a run's parts waits for the garbage collection."""
+    host = world(asking(["a", "b"]), sleeping("a", 1), sleeping("b", 1))
+
+    async def once() -> None:
+        if streamed:
+            async with host.stream("why?") as events:
+                assert _kinds([event async for event in events]) == _ALL
+        else:
+            await host.run("why?")
+
+    async def main() -> int:
+        await once()
+        gc.collect()
+        gc.disable()
+        try:
+            await once()
+            await asyncio.sleep(1)
+            return gc.collect()
+        finally:
+            gc.enable()
+
+    assert leaping(main) == 0

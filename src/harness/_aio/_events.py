@@ -93,6 +93,8 @@ class Channel:
     def _end(self, error: BaseException | None) -> None:
         self.is_over = True
         self._error = error
+        # the run holds its client: a circle is freed late
+        self._run = self._seam = None
         self._wake()
 
     def send(self, event: StreamEvent) -> Awaitable[None] | None:

@@ -181,10 +181,11 @@ class LoopSeam(AsyncSeam):
 
     def close(self) -> None:
         """
-        Leave nothing behind in the loop.
+        Leave nothing behind, in the loop neither.
         """
         if self._timer is not None:
             self._timer.cancel()
+        super().close()
 
     def _arm(self) -> None:
         """

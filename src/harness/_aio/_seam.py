@@ -113,6 +113,14 @@ class AsyncSeam(SeamClock):
         """
         return flow
 
+    def close(self) -> None:
+        """
+        Leave nothing behind once the run has ended.
+
+        The circle of run and seam is opened too: both are freed without a garbage collection.
+        """
+        del self.run
+
     # --- what each library does its own way
 
     @abstractmethod
@@ -125,12 +133,6 @@ class AsyncSeam(SeamClock):
     def abort_soon(self) -> None:
         """
         Cut short the calls under way; from any thread.
-        """
-
-    @abstractmethod
-    def close(self) -> None:
-        """
-        Leave nothing behind.
         """
 
     @abstractmethod

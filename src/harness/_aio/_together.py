@@ -49,7 +49,17 @@ class Together(Generic[T]):
         workers: How many steps may be under way.
     """
 
-    __slots__ = ("_done", "_fault", "_left", "_loop", "_seam", "_untaken", "_waiter", "_workers")
+    __slots__ = (
+        "_done",
+        "_fault",
+        "_is_closed",
+        "_left",
+        "_loop",
+        "_seam",
+        "_untaken",
+        "_waiter",
+        "_workers",
+    )
 
     def __init__(
         self,
@@ -64,6 +74,7 @@ class Together(Generic[T]):
         self._untaken = len(steps)
         self._done: deque[tuple[int, T]] = deque()
         self._fault: BaseException | None = None
+        self._is_closed = False
         self._waiter: asyncio.Future[None] | None = None
         self._workers = [loop.create_task(self._work()) for _ in steps[:workers]]
         for worker in self._workers:
@@ -92,6 +103,7 @@ class Together(Generic[T]):
         self._left.clear()
         self._seam.abort(self._workers)
         await self._seam.ended(self._workers)
+        self._is_closed = True
         return [place for place, _ in self._done]
 
     async def _work(self) -> None:
@@ -118,7 +130,7 @@ class Together(Generic[T]):
         """
         Take note that somebody cancelled a worker itself: it counts as a cancel of the run.
         """
-        if worker.cancelled():
+        if worker.cancelled() and not self._is_closed:
             self._seam.interrupted(asyncio.CancelledError())
             self._fail(Stopped())
 

@@ -100,11 +100,6 @@ class TrioSeam(AsyncSeam):
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self.abort)
 
-    def close(self) -> None:
-        """
-        Leave nothing behind: the nursery did.
-        """
-
     async def _sleep(self, seconds: float) -> None:
         await trio.sleep(seconds)
 
