@@ -25,6 +25,9 @@ __all__ = ["carry", "is_known"]
 #: How many passages are tried for a statement.
 _TRIED: Final = 256
 
+#: What comparing two numbers with their words costs, in comparisons of two keys.
+_SLOT: Final = 8
+
 _KINDS: Final = keys_of(KINDS_OF_THING | KINDS_OF_NAME)
 
 
@@ -226,9 +229,15 @@ def _modality(question: _Question, passage: Passage) -> Iterator[Finding]:
 def _relations(question: _Question, passage: Passage) -> Iterator[Finding]:
     stated = list(question.statement.sides())
     effort = len(stated) * sum(len(line.relations) for line in passage.lines)
-    if not question.evidence.spend(effort * len(question.must)):
+    if question.evidence.spend(effort * len(question.must)):
+        yield from _unrelated(question, passage, stated)
+    else:
         yield Finding(MismatchReason.TOO_LONG, _text(question.statement))
-        return
+
+
+def _unrelated(
+    question: _Question, passage: Passage, stated: list[tuple[Kind, str, list[int], list[int]]]
+) -> Iterator[Finding]:
     for kind, order, left, right in stated:
         sides = [[at for at in side if at in question.must] for side in (left, right)]
         if order in {"cause first", "earlier first"}:
@@ -277,27 +286,26 @@ def _slots(question: _Question, passage: Passage) -> Iterator[Finding]:
     A number that stands in the evidence beside other words is the number of something else.
     """
     slots = [slot for slot in find_slots(question.statement.tokens) if slot.at in question.ways]
-    rivals = sum(len(line.slots) for line in passage.lines)
-    if not question.evidence.spend(len(slots) * rivals):
+    others = [other for line in passage.lines for other in line.slots]
+    if question.evidence.spend(_SLOT * len(slots) * len(others)):
+        yield from (found for slot in slots for found in _misplaced(question, slot, others))
+    else:
         yield Finding(MismatchReason.TOO_LONG, _text(question.statement))
-        return
-    for slot in slots:
-        found = {key for group in question.ways[slot.at] for key in group}
-        rivals = [other for line in passage.lines for other in line.slots if _rival(slot, other)]
-        own = [_nearness(slot, other) for other in rivals if other.keys & found]
-        others = [
-            _nearness(slot, other)
-            for other in rivals
-            if not other.keys & found and other.value != slot.value
-        ]
-        if own and others and max(others) > max(own):
-            number = slot.family == "number"
-            reason = MismatchReason.OTHER_NUMBER if number else MismatchReason.DIRECTION
-            yield Finding(reason, question.text(slot.at))
 
 
-def _rival(slot: Slot, other: Slot) -> bool:
-    return slot.family == other.family
+def _misplaced(question: _Question, slot: Slot, others: list[Slot]) -> Iterator[Finding]:
+    found = {key for group in question.ways[slot.at] for key in group}
+    rivals = [other for other in others if other.family == slot.family]
+    own = [_nearness(slot, other) for other in rivals if other.keys & found]
+    nearer = [
+        _nearness(slot, other)
+        for other in rivals
+        if not other.keys & found and other.value != slot.value
+    ]
+    if own and nearer and max(nearer) > max(own):
+        number = slot.family == "number"
+        reason = MismatchReason.OTHER_NUMBER if number else MismatchReason.DIRECTION
+        yield Finding(reason, question.text(slot.at))
 
 
 def _nearness(slot: Slot, other: Slot) -> int:

@@ -110,21 +110,27 @@ def find_slots(tokens: Sequence[Token]) -> Iterator[Slot]:
 
 
 def _context(tokens: Sequence[Token], at: int, family: str) -> dict[str, int]:
-    context = dict(_side(tokens, range(at - 1, -1, -1), family))
+    # Behind a colon, ``size: 5`` is a value, and *exhausted: 20 of 20 in use* a clause of its own.
+    is_alone = at + 1 == len(tokens) or tokens[at + 1].kind in _BOUNDS
+    glue = "=:" if is_alone else "="
+    context = dict(_side(tokens, range(at - 1, -1, -1), family, glue))
     if at and tokens[at - 1].key == "=":
         return context
-    for key, weight in _side(tokens, range(at + 1, len(tokens)), family):
+    for key, weight in _side(tokens, range(at + 1, len(tokens)), family, ""):
         context[key] = max(weight, context.get(key, 0))
     return context
 
 
-def _side(tokens: Sequence[Token], positions: range, family: str) -> Iterator[tuple[str, int]]:
+def _side(
+    tokens: Sequence[Token], positions: range, family: str, glue: str
+) -> Iterator[tuple[str, int]]:
     left, beside = _REACH, True
     for place, at in enumerate(positions):
         token = tokens[at]
         # A mark right beside a token binds it to the word behind the mark: ``size=5``, ``size: 5``.
-        glued = place == 0 and positions.step < 0 and token.key in "=:"
-        if glued:
+        if place == 0 and glue and token.key in glue:
+            continue
+        if positions.step > 0 and _is_total(tokens, at):
             continue
         if token.kind in _BOUNDS or (family_of(token) or " ")[0] == family:
             return
@@ -135,6 +141,14 @@ def _side(tokens: Sequence[Token], positions: range, family: str) -> Iterator[tu
             yield f"w:{token.key}", left + beside
             left -= 1
         beside = False
+
+
+def _is_total(tokens: Sequence[Token], at: int) -> bool:
+    """
+    Tell whether a number is the second one of *20 of 25 connections*: both count the same things.
+    """
+    first, word = tokens[max(at - 2, 0)], tokens[at - 1]
+    return tokens[at].quantity is not None and word.key == "of" and first.quantity is not None
 
 
 _BOUNDS: Final = frozenset({Kind.BREAK, Kind.LINK, Kind.END})

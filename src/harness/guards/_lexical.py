@@ -252,7 +252,7 @@ _TURNS: Final = frozenset({Kind.CAUSE, Kind.LINK, Kind.BREAK})
 
 
 def _is_advice(tokens: Sequence[Token]) -> bool:
-    words = [token for token in tokens if token.kind is not Kind.STOP]
+    words = [token for token in tokens if token.kind is not Kind.STOP and token.kind not in _TURNS]
     return bool(words) and words[0].text.casefold() in ADVICE
 
 

@@ -67,6 +67,8 @@ _CODE: Final = re.compile(
 )
 _PATH: Final = re.compile(r"[a-zA-Z]:[\\/].*|\.{0,2}/.+|~/.*|.*\\.*|[a-z][a-z0-9+]*://.*")
 _HYPHENED: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
+#: Their point ends no sentence.
+_ABBREVIATIONS: Final = frozenset({"e.g", "i.e"})
 _PART: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
 _CAMEL: Final = re.compile("[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
 _PORT: Final = re.compile(r"[:/=](\d{1,9})(?=[:/,]|$)")
@@ -138,12 +140,15 @@ def _mark(text: str, at: int) -> Iterator[Token]:
     elif mark == ":" and before in {'"', "'"}:
         # The colon of a JSON object says which value a name has, as an equals sign does.
         yield Token(Kind.BREAK, "=", mark)
+    elif mark == "%" and before == " " and text[at - 2 : at - 1].isdigit():
+        # The unit of the number before it: *93 %*.
+        yield Token(Kind.WORD, mark, mark)
     elif mark in ",;:()[]{}|<>=":
         yield Token(Kind.BREAK, mark, mark)
 
 
 def _blob(blob: str) -> Iterator[Token]:
-    if blob.isalpha() and not _is_camel(blob):
+    if _is_word(blob):
         yield _word(blob)
         return
     core = blob.rstrip(".:,-+#~$\\'/") or ""
@@ -156,7 +161,7 @@ def _blob(blob: str) -> Iterator[Token]:
         yield from _classified(core)
     if not core:
         yield Token(Kind.BREAK, "-", blob)
-    elif "." in tail:
+    elif "." in tail and core.casefold() not in _ABBREVIATIONS:
         yield Token(Kind.END, ".", ".")
     elif ":" in tail:
         yield Token(Kind.BREAK, ":", ":")
@@ -177,12 +182,8 @@ def _classified(core: str) -> Iterator[Token]:
     if len(core) > _LONGEST:
         yield Token(Kind.IDENTIFIER, core.casefold(), core)
         return
-    for form in _FORMS:
-        if (tokens := form(core)) is not None:
-            yield from tokens
-            return
-    yield Token(Kind.IDENTIFIER, core.casefold(), core)
-    yield from _parts(core)
+    # The last form accepts anything.
+    yield from next(tokens for form in _FORMS if (tokens := form(core)) is not None)
 
 
 def _word(blob: str) -> Token:
@@ -191,14 +192,15 @@ def _word(blob: str) -> Token:
 
 
 def _plain(core: str) -> list[Token] | None:
-    letters = core.replace("'", "")
-    if not letters.isalpha() or _is_camel(core):
-        return None
-    return [_word(core)]
+    return [_word(core)] if _is_word(core.replace("'", "")) else None
 
 
 def _is_camel(core: str) -> bool:
-    return _CAMEL.search(core) is not None
+    return _CAMEL.search(core) is not None and core.casefold() not in UNITS
+
+
+def _is_word(core: str) -> bool:
+    return core.isalpha() and not (_is_camel(core) or _CODE.fullmatch(core))
 
 
 def _date(core: str) -> list[Token] | None:
@@ -309,7 +311,7 @@ def _host(core: str) -> list[Token] | None:
     labels = core.split(".")
     if not ("@" in core or (len(labels) > 1 and all(labels))) or not re.search("[^\\W\\d_]", core):
         return None
-    if core.casefold() in {"e.g", "i.e"}:
+    if core.casefold() in _ABBREVIATIONS:
         return [Token(Kind.STOP, core.casefold(), core)]
     return [Token(Kind.HOST, core.casefold(), core), *_parts(core), *_ports(core)]
 
