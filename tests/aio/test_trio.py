@@ -29,7 +29,7 @@ from harness.stores.memory import MemoryCanonicalStore, MemoryRunStore
 from harness.testing import _suspending
 from harness.testing.scenario import load_scenario, run_scenario
 from tests.aio.drivers import differing_seeds
-from tests.aio.worlds import approve, asking, ending, has_ended, only, tool
+from tests.aio.worlds import approve, asking, collecting, ending, has_ended, only, tool
 
 trio = pytest.importorskip("trio", reason="trio is not installed: see the extra of that name")
 pytest.importorskip("trio.testing")
@@ -84,8 +84,8 @@ def _run(main: Callable[[], Awaitable[T]]) -> T:
                 await trio.testing.wait_all_tasks_blocked()
             assert _tasks() == before
 
-    value: T = trio.run(checked, clock=trio.testing.MockClock(autojump_threshold=0))
-    gc.collect()
+    with collecting():
+        value: T = trio.run(checked, clock=trio.testing.MockClock(autojump_threshold=0))
     return value
 
 

@@ -3,7 +3,8 @@
 import asyncio
 import gc
 import selectors
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from threading import Event
 from typing import Any, TypeVar
@@ -71,6 +72,17 @@ class LoopClock:
         await asyncio.sleep(seconds)
 
 
+@contextmanager
+def collecting() -> Iterator[None]:
+    """Collect what was left behind meanwhile, so that it complains now, and nothing older."""
+    gc.freeze()
+    try:
+        yield
+        gc.collect()
+    finally:
+        gc.unfreeze()
+
+
 def leaping(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine function in leaping time; nothing may be left behind or complained of."""
     complaints: list[dict[str, Any]] = []
@@ -81,10 +93,9 @@ def leaping(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         finally:
             assert asyncio.all_tasks() == {asyncio.current_task()}
 
-    with asyncio.Runner(loop_factory=LeapingLoop) as runner:
+    with collecting(), asyncio.Runner(loop_factory=LeapingLoop) as runner:
         runner.get_loop().set_exception_handler(lambda _loop, what: complaints.append(what))
         result = runner.run(checked())
-    gc.collect()
     assert complaints == []
     return result
 
