@@ -7,12 +7,24 @@ from typing import Any
 
 import pytest
 
-from harness import SemanticVerdict
+from harness import (
+    AgentTurn,
+    Citation,
+    DiagnosisDraft,
+    Limits,
+    Request,
+    RunRecord,
+    SemanticVerdict,
+    ToolCall,
+    tool,
+)
+from harness._view import AgentView
 from harness.errors import InvalidArgumentError
+from harness.stores.memory import MemoryRunStore
 from harness.testing.faults import Fault, Injection
 from harness.testing.scenario import Scenario, load_scenario
-from harness.testing.sweep import sweep
-from tests.testing.stages import FAILURE, LEAVING, REFUSED, REPLY, REPORT
+from harness.testing.sweep import sweep, sweep_harness
+from tests.testing.stages import FAILURE, LEAVING, REFUSED, REPLY, REPORT, names
 
 _CASES = sorted((Path(__file__).parents[1] / "conformance" / "cases").glob("*.json"))
 #: The whole sweep takes a minute: ``python -m harness sweep tests/conformance/cases``, or the
@@ -131,3 +143,78 @@ def test_wrong_arguments_are_refused(argument: str, value: Any) -> None:
     """A sweep that cannot be made is refused before anything is run."""
     with pytest.raises(InvalidArgumentError):
         sweep(load_scenario(REPORT), **{argument: value})
+
+
+# --- a host's own harness
+
+
+def _agent(view: AgentView) -> AgentTurn:
+    if not view.records:
+        return AgentTurn([ToolCall("logs")])
+    return AgentTurn(
+        draft=DiagnosisDraft("pool exhausted", [Citation(view.records[0].invocation_id, 1)])
+    )
+
+
+def _logs() -> str:
+    """Find something."""
+    return "pool exhausted"
+
+
+def _parts(**more: Any) -> dict[str, Any]:
+    return {"agent": _agent, "tools": [tool(name="logs")(_logs)], **more}
+
+
+@pytest.mark.parametrize("driver", ["sync", "async"])
+def test_a_hosts_own_harness_is_swept(driver: str) -> None:
+    """Every call of a host's agent, tools and stores meets every fault."""
+    report = sweep_harness(_parts, "why?", driver=driver, faults=_FEW)
+    assert [str(finding) for finding in report.findings] == []
+    assert report.runs == 1 + report.calls * len(_FEW)
+    assert report.scenario.name == "harness"
+
+
+def test_a_host_that_lies_is_found() -> None:
+    """A run store that says it has saved, and has not, breaks an invariant; the call is told."""
+
+    class Forgetful(MemoryRunStore):
+        def finish(self, record: RunRecord) -> None:
+            """Say that it is saved."""
+
+    report = sweep_harness(
+        lambda: _parts(run_store=Forgetful()),
+        Request("why?"),
+        name="mine",
+        depth=0,
+        inject=["client.send:2=clock:backward"],
+    )
+    assert names(report.findings) == {"one-ending"}
+    assert report.findings[0].command == (
+        "sweep_harness(..., driver='sync', depth=0, inject=['client.send:2=clock:backward'])"
+    )
+    assert str(report.findings[0]).startswith("mine: client.send:2=clock:backward: one-ending: ")
+
+
+def test_a_host_may_detach_and_await() -> None:
+    """The harness is built as the host says, with stores that are awaited where they are."""
+
+    class Awaited(MemoryRunStore):
+        async def load(self, run_id: str) -> RunRecord | None:  # type: ignore[override]
+            return MemoryRunStore.load(self, run_id)
+
+    report = sweep_harness(
+        lambda: _parts(run_store=Awaited(), on_disconnect="DETACH", limits=Limits(deadline=5)),
+        "why?",
+        driver="async",
+        faults=(Fault.UNKNOWN, Fault.LATE),
+    )
+    assert [str(finding) for finding in report.findings] == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "driver"), [(7, "sync"), (lambda: 7, "sync"), (_parts, "threads")]
+)
+def test_parts_that_make_no_harness_are_refused(parts: Any, driver: str) -> None:
+    """What makes no arguments, or no driver, is refused."""
+    with pytest.raises(InvalidArgumentError):
+        sweep_harness(parts, "why?", driver=driver, depth=0)

@@ -15,16 +15,20 @@ from attrs import frozen
 
 from harness._records import RunRecord
 from harness._sync import drive
+from harness._values import Request
 from harness.errors import InvalidArgumentError
+from harness.testing._host_stage import HostStage, Parts
 from harness.testing._observed import Observation
 from harness.testing._stage import AsyncStage, Stage, SyncStage
 from harness.testing.faults import Fault, Injection
 from harness.testing.invariants import BrokenInvariant, check_invariants
 from harness.testing.scenario import DRIVERS, Scenario
 
-__all__ = ["Finding", "SweepReport", "sweep"]
+__all__ = ["Finding", "SweepReport", "sweep", "sweep_harness"]
 
 _DEPTHS: Final = (0, 1, 2)
+
+AnyStage = Stage | HostStage
 
 #: Told after each run how many were made.
 Tick = Callable[[int], None]
@@ -50,8 +54,11 @@ class Finding:
     @property
     def command(self) -> str:
         """
-        The command that repeats this very run.
+        The command that repeats this very run, or the call where it was no scenario's.
         """
+        if not self.scenario.data:
+            written = [str(one) for one in self.injections]
+            return f"sweep_harness(..., driver={self.driver!r}, depth=0, inject={written!r})"
         faults = "".join(f" --inject {shlex.quote(str(one))}" for one in self.injections)
         where = shlex.quote(self.scenario.where or f"{self.scenario.name}.json")
         driver = "" if self.driver == "sync" else f" --driver {self.driver}"
@@ -121,23 +128,100 @@ def sweep(  # noqa: PLR0913  what a sweep may be told
     Raises:
         InvalidArgumentError: An argument is something else.
     """
-    if depth not in _DEPTHS:
-        raise InvalidArgumentError("depth", depth, "0, 1 or 2")
+    stages: dict[str, Callable[[Scenario], Stage]] = {"sync": SyncStage, "async": AsyncStage}
+    _check_driver(driver)
+    plan = _Plan(depth, driver, tuple(faults), inject, stride, tick)
+    return plan.made(stages[driver](scenario))
+
+
+def sweep_harness(  # noqa: PLR0913  what a sweep may be told
+    parts: Parts,
+    request: Request | str,
+    *,
+    name: str = "harness",
+    depth: int = 1,
+    driver: str = "sync",
+    faults: Iterable[Fault] = tuple(Fault),
+    inject: Iterable[Injection | str] = (),
+    stride: int = 1,
+    tick: Tick | None = None,
+) -> SweepReport:
+    """
+    Run a host's own harness with every fault at every call, as :func:`sweep` does a scenario.
+
+    Every host object is wrapped here, so none may be wrapped before. Runs should be reproducible:
+    where a call does not come again, its faults do not come either.
+
+    Args:
+        parts: Makes the arguments of a :class:`harness.Harness` (or, for ``async``, of a
+            :class:`harness.AsyncHarness`) anew for each run. What it leaves out is in memory, with
+            a virtual clock and counted ids.
+        request: What is asked.
+        name: What findings call it.
+        depth: As for :func:`sweep`, and so are the others.
+        driver: ``sync`` or ``async``; tools run one at a time.
+        faults: The faults.
+        inject: Faults that every run has.
+        stride: Takes every n-th run only.
+        tick: Told after each run how many were made.
+
+    Returns:
+        How many runs were made, and every invariant that broke.
+
+    Raises:
+        InvalidArgumentError: An argument is something else, or a part that the harness refuses.
+    """
+    _check_driver(driver)
+    if not callable(parts):
+        raise InvalidArgumentError("parts", parts, "a function that makes the arguments")
+    asked = request if isinstance(request, Request) else Request(request)
+    plan = _Plan(depth, driver, tuple(faults), inject, stride, tick)
+    return plan.made(HostStage(parts, asked, name, driver))
+
+
+def _check_driver(driver: str) -> None:
     if driver not in DRIVERS:
         raise InvalidArgumentError("driver", driver, " or ".join(DRIVERS))
-    if type(stride) is not int or stride < 1:
-        raise InvalidArgumentError("stride", stride, "a whole number from 1")
-    given = tuple(Injection.parse(one) if isinstance(one, str) else one for one in inject)
-    if driver == "async":
-        # only here, so that the synchronous driver does not load asyncio
-        from harness._aio import run_in_loop  # noqa: PLC0415
 
-        swept = _Sweep(AsyncStage(scenario), driver, tuple(faults), stride, tick)
-        run_in_loop(lambda: swept.run(given, depth))
-    else:
-        swept = _Sweep(SyncStage(scenario), driver, tuple(faults), stride, tick)
-        drive(swept.run(given, depth))
-    return SweepReport(scenario, swept.calls, swept.runs, tuple(swept.findings))
+
+class _Plan:
+    """
+    What a sweep is told.
+    """
+
+    def __init__(  # noqa: PLR0913  what a sweep may be told
+        self,
+        depth: int,
+        driver: str,
+        faults: tuple[Fault, ...],
+        inject: Iterable[Injection | str],
+        stride: int,
+        tick: Tick | None,
+    ) -> None:
+        if depth not in _DEPTHS:
+            raise InvalidArgumentError("depth", depth, "0, 1 or 2")
+        if type(stride) is not int or stride < 1:
+            raise InvalidArgumentError("stride", stride, "a whole number from 1")
+        self.depth = depth
+        self.driver = driver
+        self.faults = faults
+        self.stride = stride
+        self.tick = tick
+        self.given = tuple(Injection.parse(o) if isinstance(o, str) else o for o in inject)
+
+    def made(self, stage: AnyStage) -> SweepReport:
+        """
+        Make the sweep.
+        """
+        swept = _Sweep(stage, self)
+        if self.driver == "async":
+            # only here, so that the synchronous driver does not load asyncio
+            from harness._aio import run_in_loop  # noqa: PLC0415
+
+            run_in_loop(swept.run)
+        else:
+            drive(swept.run())
+        return SweepReport(stage.scenario, swept.calls, swept.runs, tuple(swept.findings))
 
 
 class _Sweep:
@@ -145,29 +229,25 @@ class _Sweep:
     One sweep under way. As the flow it never suspends by itself.
     """
 
-    def __init__(
-        self, stage: Stage, driver: str, faults: tuple[Fault, ...], stride: int, tick: Tick | None
-    ) -> None:
+    def __init__(self, stage: AnyStage, plan: _Plan) -> None:
         self._stage = stage
-        self._driver = driver
-        self._faults = faults
-        self._stride = stride
-        self._tick = tick
+        self._plan = plan
         self._planned = 0
         self._shapes: set[object] = set()
         self.calls = 0
         self.runs = 0
         self.findings: list[Finding] = []
 
-    async def run(self, injections: tuple[Injection, ...], depth: int) -> None:
+    async def run(self) -> None:
         """
         Run without a further fault, then with each.
         """
-        observation = await self._played(injections)
+        given, depth = self._plan.given, self._plan.depth
+        observation = await self._played(given)
         self.calls = len(observation.calls)
         after = max((c.number for c in observation.calls if c.fault is not None), default=0)
         if depth:
-            await self._deeper(injections, observation, after, depth)
+            await self._deeper(given, observation, after, depth)
 
     async def _deeper(
         self, injections: tuple[Injection, ...], base: Observation, after: int, depth: int
@@ -178,9 +258,9 @@ class _Sweep:
         places = [call.place for call in base.calls[after:]]
         for number, place in enumerate(places, after + 1):
             known: set[object] = set()
-            for fault in self._faults:
+            for fault in self._plan.faults:
                 self._planned += 1
-                if self._planned % self._stride:
+                if self._planned % self._plan.stride:
                     continue
                 further = (*injections, Injection(place, fault))
                 observation = await self._played(further)
@@ -191,10 +271,12 @@ class _Sweep:
     async def _played(self, injections: tuple[Injection, ...]) -> Observation:
         observation = await self._stage.play(injections)
         self.runs += 1
-        if self._tick is not None:
-            self._tick(self.runs)
+        if self._plan.tick is not None:
+            self._plan.tick(self.runs)
         for broken in check_invariants(observation, skip=self._known(observation)):
-            self.findings.append(Finding(self._stage.scenario, injections, broken, self._driver))
+            self.findings.append(
+                Finding(self._stage.scenario, injections, broken, self._plan.driver)
+            )
         return observation
 
     def _known(self, observation: Observation) -> tuple[str, ...]:
