@@ -239,7 +239,8 @@ _LIES: list[tuple[str, Lie, str, str]] = [
     ("report", _says(run_state=RunState.RUNNING), "one-ending", "ended as RUNNING"),
     ("report", _more("run_store.finish"), "one-ending", "saved 2 times"),
     ("report", _traced(_again("RUN_ENDED")), "one-ending", "2 RUN_ENDED"),
-    ("report", lambda run: evolve(run, stored=None), "one-ending", "the run store has None"),
+    ("report", lambda run: evolve(run, stored=None), "one-ending", "has no record"),
+    ("report", _stored(public=None), "one-ending", "the run store has another public"),
     # legal-states
     ("report", _says(release_outcome=ReleaseOutcome.FAILED), "legal-states", "SUCCESS with rel"),
     ("report", _says(stop_cause=StopCause.DEADLINE_EXCEEDED), "legal-states", "SUCCESS with cau"),
@@ -324,6 +325,18 @@ _LIES: list[tuple[str, Lie, str, str]] = [
         "the kept draft",
     ),
     ("report", _says(run_id=object()), "survives-json", "Error"),
+    (
+        "report",
+        _came_to("canonical_store.save", returned=False),
+        "store-is-trusted",
+        "canonical_store.save:1 failed",
+    ),
+    (
+        "report",
+        _came_to("canonical_store.load", value=None),
+        "store-is-trusted",
+        "canonical_store.load:1 could not be trusted",
+    ),
     # saved-before-public
     ("report", _lacks("run_store.finish:1"), "saved-before-public", "the store never took it"),
     ("unsaved", _sent(EventKind.FAILURE, code="X"), "saved-before-public", "FAILURE was sent"),
@@ -346,6 +359,7 @@ _LIES: list[tuple[str, Lie, str, str]] = [
     ("report", _sent(EventKind.DONE, outcome="FAILED"), "events-in-order", "DONE carries FAILED"),
     ("report", _came_to("client.send", 2, returned=False), "events-in-order", "had gone"),
     ("report", _lacks("client.send:8"), "events-in-order", "got no DONE"),
+    ("report", _came_to("run_store.begin", number=99), "events-in-order", "before the run was"),
     ("report", _says(events=()), "delivery-is-known", "other events"),
     ("report", _says(delivered=False), "delivery-is-known", "delivered = False"),
     (

@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ _CASES = sorted((Path(__file__).parents[1] / "conformance" / "cases").glob("*.js
 #: The whole sweep takes a minute: ``python -m harness sweep tests/conformance/cases``, or the
 #: thorough profile. The stride has no factor in common with the number of faults, so that it still
 #: comes to every call and to every fault.
-_STRIDE = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 17
+_STRIDE = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 9
 _FEW = (Fault.TIMEOUT, Fault.KEYBOARD_INTERRUPT, Fault.OVERSIZED, Fault.CANCEL, Fault.ANSWER_LOST)
 
 
@@ -145,6 +147,15 @@ def test_wrong_arguments_are_refused(argument: str, value: Any) -> None:
         sweep(load_scenario(REPORT), **{argument: value})
 
 
+def test_nothing_else_is_loaded() -> None:
+    """Faults, invariants and sweep can be imported where no test runner is installed."""
+    loaded = (
+        "import sys, harness.testing.faults, harness.testing.invariants, harness.testing.sweep; "
+        "sys.exit(bool({'asyncio', 'cattrs', 'hypothesis', 'pytest'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
+
+
 # --- a host's own harness
 
 
@@ -193,6 +204,17 @@ def test_a_host_that_lies_is_found() -> None:
         "sweep_harness(..., driver='sync', depth=0, inject=['client.send:2=clock:backward'])"
     )
     assert str(report.findings[0]).startswith("mine: client.send:2=clock:backward: one-ending: ")
+
+
+@pytest.mark.parametrize("driver", ["sync", "async"])
+def test_a_sweep_can_be_stopped(driver: str) -> None:
+    """Ctrl-C is no finding: it ends the sweep, wherever in a run it comes."""
+
+    def stop(_view: AgentView) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sweep_harness(lambda: _parts(agent=stop), "why?", driver=driver)
 
 
 def test_a_host_may_detach_and_await() -> None:

@@ -19,8 +19,8 @@ __all__ = ["CHANGED", "FLAWS", "hostile", "loosened"]
 #: What a host object is changed to after it was handed over; nothing may ever show it.
 CHANGED: Final = "changed after it was handed over"
 
-#: Deeper than any strict JSON value may nest.
-_DEPTH: Final = 5_000
+#: Deeper than any strict JSON value may nest, and than the interpreter recurses by default.
+_DEPTH: Final = 1_500
 _SURROGATE: Final = "half \ud83d of a pair"
 _FAR: Final = datetime.max.replace(tzinfo=UTC)
 

@@ -26,6 +26,7 @@ __all__ = [
     "reply_is_given",
     "report_is_proven",
     "secrets_stay_private",
+    "store_is_trusted",
 ]
 
 #: Section 4: the fallback type of each cause, where facts exist.
@@ -197,6 +198,22 @@ def _snapshot_holds(snapshot: ProgressSnapshot, records: list[CanonicalRecord]) 
     asked = {(r.invocation.tool, r.invocation.scope) for r in records}
     if asked != {(scope.tool, scope.scope) for scope in snapshot.scopes}:
         yield "the snapshot has other scopes than were queried"
+
+
+def store_is_trusted(seen: Seen) -> Iterator[str]:
+    """
+    After a store failed, or gave back something else than it took, nothing is released (3.5, 3.9).
+    """
+    outcome = seen.record.release_outcome
+    if seen.is_elsewhere or outcome in {ReleaseOutcome.FAILED, ReleaseOutcome.CANCELLED}:
+        return
+    for call in seen.calls("canonical_store.save"):
+        if not call.returned:
+            yield f"{call.place} failed, and something was released"
+    for call in seen.calls("canonical_store.load"):
+        expected = seen.saved.get(call.arguments[0])
+        if not call.returned or (expected is not None and call.value != expected):
+            yield f"{call.place} could not be trusted, and something was released"
 
 
 def secrets_stay_private(seen: Seen) -> Iterator[str]:

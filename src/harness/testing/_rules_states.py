@@ -101,9 +101,20 @@ def one_ending(seen: Seen) -> Iterator[str]:
         decisions = sum(code.name == "RELEASE_DECIDED" for code in seen.codes)
         if (ends, decisions) != (1, 1):
             yield f"the trace has {ends} RUN_ENDED and {decisions} RELEASE_DECIDED"
-    stored = seen.all.stored
-    if record.record_saved and (stored is None or stored.run_state is not record.run_state):
-        yield f"the run store has {stored and stored.run_state.name}, the record does not"
+    if record.record_saved and not seen.is_elsewhere:
+        yield from _stands(seen.all.stored, record)
+
+
+def _stands(stored: RunRecord | None, record: RunRecord) -> Iterator[str]:
+    """
+    What the run store has is what the run gave back.
+    """
+    if stored is None:
+        yield "the run store has no record, and the run says that it was saved"
+        return
+    for name in ("run_state", "stop_cause", "release_outcome", "fallback_type", "public"):
+        if getattr(stored, name) != getattr(record, name):
+            yield f"the run store has another {name} than the record"
 
 
 def legal_states(seen: Seen) -> Iterator[str]:

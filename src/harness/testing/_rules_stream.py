@@ -63,7 +63,9 @@ def events_in_order(seen: Seen) -> Iterator[str]:
             yield f"{kind} after {last}"
         last = kind
         yield from _carries(event, seen)
-    sends = seen.calls("client.send")
+    sends, begins = seen.calls("client.send"), seen.calls("run_store.begin")
+    if sends and (not begins or begins[0].number > sends[0].number):
+        yield "an event was sent before the run was opened"
     gone = [call.number for call in sends if not call.returned]
     if gone and gone[0] != sends[-1].number:
         yield "an event was sent to a client that had gone"

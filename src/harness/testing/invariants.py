@@ -37,6 +37,7 @@ _RULES: Final[Mapping[str, Rule]] = MappingProxyType(
             stream.delivery_is_known,
             release.fallback_from_snapshot,
             release.findings_kept,
+            release.store_is_trusted,
             release.secrets_stay_private,
             states.survives_json,
             calls.calls_accounted,

@@ -270,6 +270,8 @@ class _Sweep:
 
     async def _played(self, injections: tuple[Injection, ...]) -> Observation:
         observation = await self._stage.play(injections)
+        if (stopped := self._stopped(observation)) is not None:
+            raise stopped
         self.runs += 1
         if self._plan.tick is not None:
             self._plan.tick(self.runs)
@@ -279,12 +281,26 @@ class _Sweep:
             )
         return observation
 
+    def _stopped(self, observation: Observation) -> BaseException | None:
+        """
+        Give the interrupt by which whoever runs the sweep stops it: one that no script raised.
+        """
+        left = observation.left
+        # a loop that is told to stop cancels what runs in it
+        if type(left).__name__ not in {"KeyboardInterrupt", "CancelledError"}:
+            return None
+        injected = [c.error for c in observation.calls if c.fault is Fault.KEYBOARD_INTERRUPT]
+        scripted = left in injected or "interrupt" in self._stage.scenario.data
+        return None if scripted else left
+
     def _known(self, observation: Observation) -> tuple[str, ...]:
         """
         Name what was checked on a run of the same shape, and costs more than the run itself.
         """
         record = observation.record
-        handed_over = any(call.fault in _VALUES for call in observation.calls)
+        handed_over = any(
+            call.fault in _VALUES and call.site != "clock.monotonic" for call in observation.calls
+        )
         if record is None or handed_over:
             return ()
         shape = _shape(record)
