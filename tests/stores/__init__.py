@@ -1,0 +1,1 @@
+"""Tests of the stores: the contract kits, files, processes and crashes."""
