@@ -26,6 +26,7 @@ from tests.aio.worlds import (
 
 _GONE = ("CANCELLED", "CLIENT_DISCONNECTED", "CANCELLED")
 _APPROVED = ("SUCCESS", "REPORT_APPROVED", "SUCCESS")
+_INTERRUPTED = ("CANCELLED", "INTERRUPTED", "CANCELLED")
 _ALL = ["METADATA", "STATUS", "STATUS", "STATUS", "STATUS", "STATUS", "CONTENT", "DONE"]
 
 
@@ -481,3 +482,28 @@ def test_a_run_that_has_ended_is_freed_at_once(streamed: bool) -> None:
             gc.enable()
 
     assert leaping(main) == 0
+
+
+@pytest.mark.parametrize("seconds", [0, 9])
+def test_an_interrupt_meets_the_consumer_that_leaves(seconds: int) -> None:
+    """What a host raises while its run is left, or before that, comes out of the block."""
+
+    async def body() -> None:
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            raise KeyboardInterrupt
+
+    host = world(asking(["logs"]), tool("logs", body))
+
+    async def consume() -> None:
+        async with host.stream("why?") as events:
+            await anext(events)
+            await asyncio.sleep(1)
+
+    async def main() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            await consume()
+
+    leaping(main)
+    assert ending(only(host)) == (_GONE if seconds else _INTERRUPTED)

@@ -523,6 +523,29 @@ def test_content_that_nobody_takes_is_not_delivered() -> None:
     assert ending(only(host)) == _APPROVED
 
 
+def test_an_interrupt_meets_the_consumer_that_leaves() -> None:
+    """What a host raises while its run is left comes out of the block, and trio goes on."""
+
+    async def body() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise KeyboardInterrupt
+
+    host = _world(asking(["a"]), tool("a", body))
+
+    async def consume() -> None:
+        async with host.stream("why?"):
+            await trio.sleep(1)
+
+    async def main() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            await consume()
+
+    _run(main)
+    assert ending(only(host)) == _GONE
+
+
 def test_a_reader_that_is_cancelled_may_come_back() -> None:
     """Cancelling one ``anext`` is no leaving."""
     host = _world(asking(["a"]), _sleeping("a", 5))

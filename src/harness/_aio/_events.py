@@ -41,6 +41,7 @@ class Channel:
         "_seam",
         "engine",
         "gone",
+        "is_awaited",
         "is_over",
         "record",
     )
@@ -54,6 +55,8 @@ class Channel:
         self._seam: AsyncSeam | None = None
         #: Whether the consumer has left.
         self.gone = False
+        #: Whether it waits for the run's end nevertheless.
+        self.is_awaited = False
         #: Whether the run has ended.
         self.is_over = False
         #: The run's record, once it has ended.
@@ -80,7 +83,18 @@ class Channel:
         except Exception as refused:  # noqa: BLE001  raised again where the consumer iterates
             error = refused
         self._end(error)
-        if self.gone and error is not None and not isinstance(error, Exception):
+        if self.gone and not self.is_awaited:
+            self.raise_interrupt()
+
+    def raise_interrupt(self) -> None:
+        """
+        Raise what interrupted the run, where the consumer has not met it.
+
+        Raises:
+            BaseException: What a host raised that is no ``Exception``.
+        """
+        error, self._error = self._error, None
+        if error is not None and not isinstance(error, Exception):
             raise error
 
     def ended(self, *, cancelled: bool) -> None:
@@ -212,10 +226,18 @@ class RunEvents(AsyncIterator[StreamEvent]):
     async def aclose(self) -> None:
         """
         Leave, and wait until the run has ended, unless it is to go on without its client.
+
+        Raises:
+            BaseException: What a host raised meanwhile that is no ``Exception``.
         """
-        self._channel.leave()
-        if self._channel.is_over or not self._channel.goes_on:
-            await self._channel.engine.wait(self._task)
+        channel = self._channel
+        channel.leave()
+        if channel.is_over or not channel.goes_on:
+            channel.is_awaited = True
+            try:
+                await channel.engine.wait(self._task)
+            finally:
+                channel.raise_interrupt()
 
     async def __aenter__(self) -> Self:
         return self
