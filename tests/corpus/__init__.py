@@ -1,0 +1,1 @@
+"""Records as earlier releases stored them: they stay readable for ever."""
