@@ -25,7 +25,7 @@ from harness import (
 from harness._records import Attempts, SnapshotFact, Trace
 from harness._values import Answered
 from harness.errors import InvalidArgumentError, RunExistsError
-from harness.testing._hostile import CHANGED
+from harness.testing._hostile import CHANGED, FLAWS
 from harness.testing.faults import SECRET, Call
 from harness.testing.invariants import INVARIANTS, Observation, check_invariants
 from tests.testing.stages import (
@@ -274,7 +274,13 @@ _LIES: list[tuple[str, Lie, str, str]] = [
         "report",
         _came_to("semantic_guard", value=Answered(value=SemanticVerdict.UNSUPPORTED)),
         "report-is-proven",
-        "after the verdicts",
+        "after the verdicts ['UNSUPPORTED']",
+    ),
+    (
+        "report",
+        _came_to("semantic_guard", value=FLAWS["deep"](0)),
+        "report-is-proven",
+        "after the verdicts ['list']",
     ),
     ("report", _draft(citations=()), "report-is-proven", "cites nothing"),
     ("report", _cited(fact_id=2), "report-is-proven", "does not hold"),

@@ -77,15 +77,15 @@ def reply_is_given(seen: Seen) -> Iterator[str]:
     if seen.is_elsewhere or public is None or public.kind is not PublicKind.REPLY:
         return
     replies = [_plain(call.value) for call in seen.calls("responder")]
-    if public.text not in [_encodable(reply) for reply in replies]:
+    if public.text not in [_encodable(reply) for reply in replies if isinstance(reply, str)]:
         yield "a reply was published that the responder never gave"
 
 
-def _encodable(text: object) -> object:
+def _encodable(text: str) -> str:
     """
     Replace halves of surrogate pairs, which no encoding of a stream has.
     """
-    return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in str(text))
+    return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
 
 
 def report_is_proven(seen: Seen) -> Iterator[str]:
@@ -101,7 +101,8 @@ def report_is_proven(seen: Seen) -> Iterator[str]:
         return
     verdicts = [_plain(call.value) for call in seen.calls("semantic_guard") if call.returned]
     if SemanticVerdict.UNSUPPORTED in verdicts or verdicts[-1:] != [SemanticVerdict.SUPPORTED]:
-        yield f"a report was published after the verdicts {verdicts!r:.100}"
+        told = [getattr(verdict, "name", type(verdict).__name__) for verdict in verdicts]
+        yield f"a report was published after the verdicts {told}"
     rows = {row.invocation_id: row.status.name for row in seen.record.invocations}
     for citations in (draft.citations, *(claim.citations for claim in draft.claims)):
         if not citations:
