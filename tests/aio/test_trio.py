@@ -29,6 +29,7 @@ from harness.stores.memory import MemoryCanonicalStore, MemoryRunStore
 from harness.testing import _suspending
 from harness.testing.scenario import load_scenario, run_scenario
 from tests.aio.drivers import differing_seeds
+from tests.aio.test_random import World
 from tests.aio.worlds import approve, asking, collecting, ending, has_ended, only, tool
 
 trio = pytest.importorskip("trio", reason="trio is not installed: see the extra of that name")
@@ -443,6 +444,47 @@ def test_plain_hosts_may_run_in_threads() -> None:
 async def _until_time(condition: Callable[[], object]) -> None:
     while not condition():
         await trio.sleep(0.001)
+
+
+class _Random(World):
+    """A random world of trio's."""
+
+    sleep = staticmethod(trio.sleep)
+    cancelled = trio.Cancelled
+
+    def _slow(self, host: Any, *methods: str) -> Any:
+        return host if self.dice.random() < 0.5 else _Slow(host)
+
+    async def resist(self, seconds: float) -> None:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(seconds)
+
+    async def once(self) -> None:
+        """Run once; a token and the caller are cancelled meanwhile as the dice fall."""
+        token, given = self.given()
+        async with trio.open_nursery() as nursery:
+
+            async def cancel(at: float) -> None:
+                await trio.sleep(at)
+                token.cancel()
+
+            if self.dice.random() < 0.4:
+                nursery.start_soon(cancel, self.dice.randint(0, 12))
+            at = self.dice.choice([99, 99, *range(13)])
+            with trio.move_on_after(at), contextlib.suppress(SystemExit):
+                await self.run(given)
+            nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("first", range(0, 160, 40))
+def test_a_run_ends_once_and_accounts_for_everything(first: int) -> None:
+    """Whatever falls together under trio, the record says it all and nothing is left."""
+    causes = set()
+    for seed in range(first, first + 40):
+        made = _Random(seed, clock=_Clock())
+        _run(made.once)
+        causes.add(made.check().stop_cause)
+    assert len(causes) > 3
 
 
 # --- the stream
