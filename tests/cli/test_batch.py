@@ -337,6 +337,7 @@ def test_what_no_run_can_do_is_told(
     batch: Batch, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fault outside of a run is the line's, not the batch's."""
+
     class Broken(Harness):
         def _execute(self, request: Any, **given: Any) -> Any:
             if request.question == "break":
