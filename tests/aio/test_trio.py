@@ -354,6 +354,26 @@ def test_an_interrupt_of_a_host_goes_on(interrupt: type[BaseException], batch: l
     assert ending(only(host)) == _INTERRUPTED
 
 
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_an_interrupt_between_two_calls_goes_on(interrupt: type[BaseException]) -> None:
+    """What the id source raises is recorded and raised as well."""
+    given = iter(["run"])
+
+    def ids() -> str:
+        for one in given:
+            return one
+        raise interrupt
+
+    host = _world(asking(["a"]), tool("a", lambda: "found"), ids=ids)
+
+    async def main() -> None:
+        with pytest.raises(interrupt):
+            await host.run("why?")
+
+    _run(main)
+    assert ending(only(host)) == _INTERRUPTED
+
+
 @pytest.mark.parametrize("classifier", [None, lambda _error: None])
 def test_a_time_out_of_a_host_is_a_time_out(classifier: Any) -> None:
     """A host's ``trio.fail_after`` fails its call, and is not the run's deadline."""

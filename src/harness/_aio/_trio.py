@@ -50,6 +50,8 @@ class TrioSeam(AsyncSeam):
 
     __slots__ = ("_calls", "_is_armed", "_token", "nursery")
 
+    #: Trio closes no coroutine that it runs: a ``GeneratorExit`` is a host's.
+    is_closing: Final = False
     #: Holds the run's timer, and the workers of its batches.
     nursery: trio.Nursery
 
