@@ -130,6 +130,13 @@ def test_a_script_that_runs_dry_repeats_its_last_step() -> None:
     assert sweep(scenario, faults=_FEW, stride=3).passed
 
 
+def test_a_scripted_interrupt_stops_nothing() -> None:
+    """An interrupt that a scenario itself raises belongs to the run."""
+    raising = {**REPORT, "name": "raises", "tools": {"logs": [{"raise": "KeyboardInterrupt"}]}}
+    assert sweep(load_scenario(raising), faults=_FEW, stride=3).passed
+    assert sweep(load_scenario(raising), depth=0, driver="async").passed
+
+
 def test_a_component_without_a_step_fails() -> None:
     """A component that a fault brings to a call, and that has no step at all, refuses it."""
     scenario = load_scenario({**REPORT, "name": "no guard", "semantic_guard": []})

@@ -96,6 +96,12 @@ class HostStage:
             detached=parts.get("on_disconnect") in {OnDisconnect.DETACH, "DETACH"},
         )
 
+    def has_raised(self, _interrupt: BaseException | None) -> bool:
+        """
+        Whether a script raised an interrupt: a host's own harness has none.
+        """
+        return False
+
     def _built(self, parts: dict[str, Any]) -> Any:
         if self._driver == "sync":
             return Harness(**parts)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from harness._records import RunRecord
+from harness._seam import Attempt
 from harness._sync import Harness
 from harness.errors import RejectedError
 from harness.testing import _play
@@ -39,6 +40,20 @@ class _LastingPlayer(_play.Player):
         self._clock = clock
         self._token = plan.token
         self._made = {}
+        #: The interrupts that its script has raised.
+        self.interrupts: list[BaseException] = []
+
+    def play(
+        self, key: str, steps: Sequence[_play.Step], attempt: Attempt, moment: str
+    ) -> _play.Step:
+        """
+        Make the next call; an interrupt of the script is told from one of the keyboard.
+        """
+        try:
+            return super().play(key, steps, attempt, moment)
+        except KeyboardInterrupt as interrupt:
+            self.interrupts.append(interrupt)
+            raise
 
     def _next(self, key: str, steps: Sequence[_play.Step]) -> _play.Step:
         place = self._count(key) - 1
@@ -150,6 +165,12 @@ class Stage(ABC):
         except BaseException as error:  # noqa: BLE001  whatever leaves the run is looked at
             left = error
         return self._observed(record, left)
+
+    def has_raised(self, interrupt: BaseException | None) -> bool:
+        """
+        Whether the scenario itself raised an interrupt in the last run.
+        """
+        return interrupt in self._player.interrupts
 
     def _observed(self, record: RunRecord | None, left: BaseException | None) -> Observation:
         return Observation(

@@ -290,7 +290,7 @@ class _Sweep:
         if type(left).__name__ not in {"KeyboardInterrupt", "CancelledError"}:
             return None
         injected = [c.error for c in observation.calls if c.fault is Fault.KEYBOARD_INTERRUPT]
-        scripted = left in injected or "interrupt" in self._stage.scenario.data
+        scripted = left in injected or self._stage.has_raised(left)
         return None if scripted else left
 
     def _known(self, observation: Observation) -> tuple[str, ...]:
