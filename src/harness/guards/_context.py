@@ -17,6 +17,9 @@ __all__ = ["Relation", "Slot", "family_of", "find_relations", "find_slots"]
 #: How far a number or a direction reaches to the words that it belongs to.
 _REACH: Final = 3
 
+#: How much it matters which number of *20 of 25* is which.
+_PART: Final = 2
+
 _SIDES: Final = {
     word: (f"pair {number}", side)
     for number, pair in enumerate(OPPOSITES)
@@ -114,6 +117,9 @@ def _context(tokens: Sequence[Token], at: int, family: str) -> dict[str, int]:
     is_alone = at + 1 == len(tokens) or tokens[at + 1].kind in _BOUNDS
     glue = "=:" if is_alone else "="
     context = dict(_side(tokens, range(at - 1, -1, -1), family, glue))
+    # of two numbers that count the same things, one is the part and one the whole
+    context |= {"of: part": _PART} if _is_total(tokens, at + 2) else {}
+    context |= {"of: whole": _PART} if _is_total(tokens, at) else {}
     if at and tokens[at - 1].key == "=":
         return context
     for key, weight in _side(tokens, range(at + 1, len(tokens)), family, ""):
@@ -130,7 +136,8 @@ def _side(
         # A mark right beside a token binds it to the word behind the mark: ``size=5``, ``size: 5``.
         if place == 0 and glue and token.key in glue:
             continue
-        if positions.step > 0 and _is_total(tokens, at):
+        if positions.step > 0 and (_is_total(tokens, at) or _is_total(tokens, at + 1)):
+            # *20 of 25 connections*: both numbers count the same things
             continue
         if token.kind in _BOUNDS or (family_of(token) or " ")[0] == family:
             return
@@ -145,10 +152,11 @@ def _side(
 
 def _is_total(tokens: Sequence[Token], at: int) -> bool:
     """
-    Tell whether a number is the second one of *20 of 25 connections*: both count the same things.
+    Tell whether a token is the second number of *20 of 25 connections*.
     """
-    first, word = tokens[max(at - 2, 0)], tokens[at - 1]
-    return tokens[at].quantity is not None and word.key == "of" and first.quantity is not None
+    if not 2 <= at < len(tokens) or tokens[at].quantity is None:
+        return False
+    return tokens[at - 1].key == "of" and tokens[at - 2].quantity is not None
 
 
 _BOUNDS: Final = frozenset({Kind.BREAK, Kind.LINK, Kind.END})
