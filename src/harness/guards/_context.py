@@ -154,9 +154,10 @@ def _is_total(tokens: Sequence[Token], at: int) -> bool:
     """
     Tell whether a token is the second number of *20 of 25 connections*.
     """
-    if not 2 <= at < len(tokens) or tokens[at].quantity is None:
-        return False
-    return tokens[at - 1].key == "of" and tokens[at - 2].quantity is not None
+    before = tokens[max(at - 2, 0) : at + 1]
+    return len(before) == len("N of M".split()) and (
+        before[0].quantity is not None and before[1].key == "of" and before[-1].quantity is not None
+    )
 
 
 _BOUNDS: Final = frozenset({Kind.BREAK, Kind.LINK, Kind.END})
