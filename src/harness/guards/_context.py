@@ -154,10 +154,11 @@ def _is_total(tokens: Sequence[Token], at: int) -> bool:
     """
     Tell whether a token is the second number of *20 of 25 connections*.
     """
-    before = tokens[max(at - 2, 0) : at + 1]
-    return len(before) == len("N of M".split()) and (
-        before[0].quantity is not None and before[1].key == "of" and before[-1].quantity is not None
-    )
+    match tokens[max(at - 2, 0) : at + 1]:
+        case [part, word, whole]:
+            counted = part.quantity is not None and whole.quantity is not None
+            return word.key == "of" and counted
+    return False
 
 
 _BOUNDS: Final = frozenset({Kind.BREAK, Kind.LINK, Kind.END})
