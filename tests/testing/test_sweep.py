@@ -26,6 +26,7 @@ from harness.stores.memory import MemoryRunStore
 from harness.testing.faults import Fault, Injection
 from harness.testing.scenario import Scenario, load_scenario
 from harness.testing.sweep import sweep, sweep_harness
+from tests.testing import __main__ as long
 from tests.testing.stages import FAILURE, LEAVING, REFUSED, REPLY, REPORT, names
 
 _CASES = sorted((Path(__file__).parents[1] / "conformance" / "cases").glob("*.json"))
@@ -105,10 +106,9 @@ def test_a_finding_says_how_to_repeat_it(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "refused: ids:2=return:surrogate: " in str(injected)
 
 
-def test_a_scenario_without_a_file_has_a_name() -> None:
-    """The command of a scenario that stands in no file names one that could be written."""
-    scenario = load_scenario({**REPORT, "name": "x"})
-    report = sweep(scenario, depth=0)
+def test_a_scenario_may_be_an_object() -> None:
+    """A scenario that stands in no file is swept as it is."""
+    report = sweep({**REPORT, "name": "x"}, depth=0)
     assert report.passed
     assert (report.runs, report.scenario.name) == (1, "x")
 
@@ -161,6 +161,21 @@ def test_nothing_else_is_loaded() -> None:
         "sys.exit(bool({'asyncio', 'cattrs', 'hypothesis', 'pytest'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
+
+
+def test_the_long_sweep_names_real_scenarios(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The long sweep makes three, and its status is the worst of theirs."""
+    assert set(long.PAIRS) <= {path.stem for path in _CASES}
+    assert len(set(long.PAIRS)) == 12
+    called: list[list[str]] = []
+
+    def status(arguments: list[str]) -> int:
+        called.append(arguments)
+        return len(called) % 3
+
+    monkeypatch.setattr(long, "main", status)
+    assert long.run() == 2
+    assert [arguments[-1] for arguments in called[:2]] == [str(long.CASES), "async"]
 
 
 # --- a host's own harness

@@ -23,7 +23,7 @@ __all__ = ["add_arguments", "run"]
 _BROKEN: Final = 1
 _MALFORMED: Final = 2
 #: Seconds between two lines of progress.
-_PACE: Final = 2.0
+_PACE: Final = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

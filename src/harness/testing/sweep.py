@@ -8,8 +8,8 @@ checked; see :mod:`harness.testing.invariants` and :doc:`/how-to/test-your-agent
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 from attrs import frozen
 
@@ -22,7 +22,7 @@ from harness.testing._observed import Observation
 from harness.testing._stage import AsyncStage, Stage, SyncStage
 from harness.testing.faults import Fault, Injection
 from harness.testing.invariants import BrokenInvariant, check_invariants
-from harness.testing.scenario import DRIVERS, Scenario
+from harness.testing.scenario import DRIVERS, Scenario, load_scenario
 
 __all__ = ["Finding", "SweepReport", "sweep", "sweep_harness"]
 
@@ -96,7 +96,7 @@ class SweepReport:
 
 
 def sweep(  # noqa: PLR0913  what a sweep may be told
-    scenario: Scenario,
+    scenario: Scenario | Mapping[str, Any],
     *,
     depth: int = 1,
     driver: str = "sync",
@@ -112,7 +112,7 @@ def sweep(  # noqa: PLR0913  what a sweep may be told
     Limits that the scenario leaves open are set, so that a late or oversized answer is one.
 
     Args:
-        scenario: The scenario.
+        scenario: The scenario, or the JSON object of one.
         depth: 0 runs it once, 1 with every single fault, 2 with every pair of faults too: the
             second fault at every call that comes after the first. First faults at one call that
             made the very same run are followed by the second ones once.
@@ -127,11 +127,13 @@ def sweep(  # noqa: PLR0913  what a sweep may be told
 
     Raises:
         InvalidArgumentError: An argument is something else.
+        MalformedScenarioError: The object is no scenario.
     """
     stages: dict[str, Callable[[Scenario], Stage]] = {"sync": SyncStage, "async": AsyncStage}
     _check_driver(driver)
     plan = _Plan(depth, driver, tuple(faults), inject, stride, tick)
-    return plan.made(stages[driver](scenario))
+    checked = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
+    return plan.made(stages[driver](checked))
 
 
 def sweep_harness(  # noqa: PLR0913  what a sweep may be told
