@@ -6,7 +6,19 @@ from typing import Any
 
 import pytest
 
-from harness import AgentTurn, CancelToken, DiagnosisDraft, Fact, FailureKind, Harness, RunRecord
+from harness import (
+    AgentTurn,
+    CancelToken,
+    DiagnosisDraft,
+    Fact,
+    FailureKind,
+    Harness,
+    Request,
+    RunRecord,
+)
+from harness._flow import run_flow
+from harness._seam import SeamBroken
+from harness._sync import SyncSeam, drive
 from harness._values import Citation, ToolCall
 from harness._view import AgentView
 from harness.errors import InvalidArgumentError, ProviderError
@@ -183,3 +195,49 @@ def test_a_cancel_is_kept_where_the_clock_is_interrupted() -> None:
         "CANCELLED_BY_CALLER",
         "enough",
     )
+
+
+class _Closing(SyncSeam):
+    """A way out that cannot tell a host's interrupt from the end of its own coroutine."""
+
+    is_closing = True  # type: ignore[misc]
+
+
+class _Gone(SyncSeam):
+    """A way out that is gone when the run is over."""
+
+    def utc(self) -> Any:
+        if self.now() > 0:
+            raise SeamBroken
+        return super().utc()
+
+
+def _driven(harness: Harness, seam: SyncSeam) -> None:
+    drive(run_flow(harness._prepare(seam, Request("why?"), "run", None, None, None)))
+
+
+def test_a_flow_that_is_closed_ends_nothing() -> None:
+    """Where nobody is left to await, a run stays open for whoever recovers it."""
+    clock = VirtualClock()
+    harness, store = _world(clock=clock)
+    with pytest.raises(GeneratorExit):
+        _driven(harness, _Closing(clock, 0.0, _raising(GeneratorExit), None))
+    record = store.load("run")
+    assert record is not None
+    assert record.run_state.name == "RUNNING"
+
+
+def test_a_way_out_that_is_gone_ends_nothing() -> None:
+    """A durable engine that stops between the last call and the record leaves the run open."""
+    clock = VirtualClock()
+
+    def agent(_view: AgentView) -> AgentTurn:
+        clock.advance(1)
+        return AgentTurn(draft=DiagnosisDraft(None))
+
+    harness, store = _world(agent=agent, clock=clock)
+    with pytest.raises(SeamBroken):
+        _driven(harness, _Gone(clock, 0.0, counting_ids(), None))
+    record = store.load("run")
+    assert record is not None
+    assert record.run_state.name == "RUNNING"
