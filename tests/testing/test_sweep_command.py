@@ -74,7 +74,7 @@ def test_json_has_everything(refused: str, capsys: pytest.CaptureFixture[str]) -
     assert main(["sweep", refused, "--depth", "0", "--json", "--driver", "async"]) == 1
     captured = capsys.readouterr()
     found: dict[str, Any] = json.loads(captured.out)
-    assert (found["name"], found["runs"]) == ("refused", 1)
+    assert (found["name"], found["file"], found["runs"]) == ("refused", refused, 1)
     assert found["broken"][0]["invariant"] == "report-is-proven"
     assert found["broken"][0]["injections"] == []
     assert found["broken"][0]["command"].endswith("refused.json --driver async --depth 0")

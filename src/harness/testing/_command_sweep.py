@@ -202,6 +202,7 @@ class _Tally:
 def _encoded(report: SweepReport) -> dict[str, object]:
     return {
         "name": report.scenario.name,
+        "file": report.scenario.where,
         "calls": report.calls,
         "runs": report.runs,
         "broken": [_finding(finding) for finding in report.findings],

@@ -152,7 +152,8 @@ def sweep_harness(  # noqa: PLR0913  what a sweep may be told
     Run a host's own harness with every fault at every call, as :func:`sweep` does a scenario.
 
     Every host object is wrapped here, so none may be wrapped before. Runs should be reproducible:
-    where a call does not come again, its faults do not come either.
+    where a call does not come again, its faults do not come either. Leave a journal out: what fails
+    there is the end of a process, from which a run is resumed, and not the end of a run.
 
     Args:
         parts: Makes the arguments of a :class:`harness.Harness` (or, for ``async``, of a
