@@ -118,8 +118,22 @@ class Together(Generic[T]):
                 if self._left:
                     # the run may end over this result: then nothing more is to start
                     await asyncio.sleep(0)
-        except Exception as fault:  # noqa: BLE001  raised again where the batch is awaited
+        except BaseException as fault:
+            closed = isinstance(fault, GeneratorExit) and not self._is_working()
+            if closed or isinstance(fault, asyncio.CancelledError):
+                # no host raised it: this worker is being closed, or somebody cancelled it
+                raise
+            # raised again where the batch is awaited
             self._fail(fault)
+
+    def _is_working(self) -> bool:
+        """
+        Whether a worker runs right now; none does while its coroutine is closed from outside.
+        """
+        try:
+            return asyncio.current_task() in self._workers
+        except RuntimeError:
+            return False
 
     def _fail(self, fault: BaseException) -> None:
         self._left.clear()
