@@ -8,27 +8,21 @@ that was made and lets the chosen ones fail. See :doc:`/how-to/test-your-agent`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from datetime import datetime, timedelta
-from enum import Enum, unique
+from collections.abc import Awaitable, Callable, Iterable
 from functools import wraps
-from math import isfinite
-from threading import Event
 from types import MappingProxyType
 from typing import Any, Final
-
-from attrs import field, frozen
 
 from harness._cancel import CancelToken
 from harness._states import FailureKind
 from harness._tools import FunctionTool
 from harness.errors import InvalidArgumentError, ProviderError, TransportError
+from harness.testing._fault_calls import Call
+from harness.testing._fault_words import PORTS, SECRET, Fault, Injection, UnknownError
 from harness.testing._hostile import hostile, loosened
+from harness.testing._wrapping import WrappedClock, WrappedHost
 
 __all__ = ["PORTS", "SECRET", "Call", "Fault", "FaultPlan", "Injection", "UnknownError"]
-
-#: What the text of every injected exception holds; it must never become public.
-SECRET: Final = "hunter2-of-the-injected-fault"  # noqa: S105  a marker
 
 #: Seconds by which a late answer is late: beyond any deadline of a test.
 _LATE: Final = 1e7
@@ -38,97 +32,6 @@ _STEP: Final = 3600.0
 _SIZE: Final = 64 * 1024
 
 
-class UnknownError(Exception):
-    """
-    An exception that nobody classifies.
-    """
-
-
-@unique
-class Fault(Enum):
-    """
-    A way in which a call fails. All but the last group take the place of the call.
-    """
-
-    #: Raises the library's error of this kind.
-    TIMEOUT = "fail:TIMEOUT"
-    #: The same.
-    TRANSPORT = "fail:TRANSPORT"
-    #: The same.
-    RATE_LIMITED = "fail:RATE_LIMITED"
-    #: The same.
-    INVALID_OUTPUT = "fail:INVALID_OUTPUT"
-    #: The same.
-    CAPACITY = "fail:CAPACITY"
-    #: The same.
-    REJECTED = "fail:REJECTED"
-    #: The same.
-    UNCLASSIFIED = "fail:UNCLASSIFIED"
-    #: Raises an exception that nobody classifies.
-    UNKNOWN = "raise:UnknownError"
-    #: Raises an interrupt, which goes on to the caller.
-    KEYBOARD_INTERRUPT = "raise:KeyboardInterrupt"
-    #: The same.
-    SYSTEM_EXIT = "raise:SystemExit"
-    #: The same.
-    GENERATOR_EXIT = "raise:GeneratorExit"
-    #: Raises an exception like any other.
-    MEMORY_ERROR = "raise:MemoryError"
-    #: The same.
-    RECURSION_ERROR = "raise:RecursionError"
-    #: The same.
-    STOP_ITERATION = "raise:StopIteration"
-    #: Returns something that is no answer at all.
-    WRONG_TYPE = "return:wrong-type"
-    #: Returns a value beyond the limits, in the shape of an answer where that can hold it.
-    OVERSIZED = "return:oversized"
-    #: Returns NaN likewise.
-    NAN = "return:nan"
-    #: Returns a value that holds itself.
-    CYCLIC = "return:cyclic"
-    #: Returns a value that nests deeper than any encoder goes.
-    DEEP = "return:deep"
-    #: Returns text that UTF-8 cannot encode.
-    SURROGATE = "return:surrogate"
-    #: Answers as it would, long after the deadline.
-    LATE = "late"
-    #: The caller cancels while the call is under way; then it answers as it would.
-    CANCEL = "cancel"
-    #: Both clocks step an hour forward, as after a suspended machine; then it answers.
-    CLOCK_FORWARD = "clock:forward"
-    #: Both clocks step an hour back; then it answers.
-    CLOCK_BACKWARD = "clock:backward"
-    #: Answers with an object that is changed once it has arrived, before the next call is made.
-    CHANGED_LATER = "changed-later"
-    #: Does its work, and then fails as if the connection broke before the answer came.
-    ANSWER_LOST = "answer-lost"
-
-    @property
-    def replaces(self) -> bool:
-        """
-        Whether it takes the place of the call, which is then not made.
-        """
-        return self not in _CALL_IS_MADE
-
-    @property
-    def is_interrupt(self) -> bool:
-        """
-        Whether it raises what goes on to the caller of the run (section 3.1).
-        """
-        return self in _INTERRUPTS
-
-
-_CALL_IS_MADE: Final = frozenset(
-    {
-        Fault.LATE,
-        Fault.CANCEL,
-        Fault.CLOCK_FORWARD,
-        Fault.CLOCK_BACKWARD,
-        Fault.CHANGED_LATER,
-        Fault.ANSWER_LOST,
-    }
-)
-_INTERRUPTS: Final = frozenset({Fault.KEYBOARD_INTERRUPT, Fault.SYSTEM_EXIT, Fault.GENERATOR_EXIT})
 _RAISED: Final = MappingProxyType(
     {
         Fault.UNKNOWN: UnknownError,
@@ -141,152 +44,8 @@ _RAISED: Final = MappingProxyType(
     }
 )
 
-#: The methods of each port that a plan wraps; a port of one function is called by its own name.
-PORTS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "router": ("route",),
-        "responder": ("reply",),
-        "agent": ("next_turn",),
-        "repair": ("repair",),
-        "semantic_guard": ("judge",),
-        "tool": ("execute", "project"),
-        "canonical_store": ("save", "load"),
-        "run_store": ("begin", "finish", "mark_delivered", "load"),
-        "client": ("send",),
-        "clock": ("monotonic", "utc", "wait"),
-        "ids": (),
-        "classifier": (),
-        "backoff": (),
-        "journal": ("append", "read", "last_lines"),
-    }
-)
-_MODELS: Final = frozenset({"router", "responder", "agent", "repair", "semantic_guard"})
-
-#: Every place where a call goes outside, as a plan calls it.
-_SITES: Final = frozenset(
-    port if method in {"", "execute"} or port in _MODELS else f"{port}.{method}"
-    for port, methods in PORTS.items()
-    for method in methods or ("",)
-)
-
-
 #: What is called before an answer has arrived: it is measured and projected between them.
 _ON_ARRIVAL: Final = frozenset({"clock.monotonic", "tool.project"})
-
-
-def _place(value: object) -> str:
-    """
-    Accept ``site:n``.
-    """
-    allowed = f"site:n, n from 1, with a site of {', '.join(sorted(_SITES))}"
-    if not isinstance(value, str):
-        raise InvalidArgumentError("place", value, allowed)
-    site, _, number = value.rpartition(":")
-    if site not in _SITES or not number.isascii() or not number.isdigit() or int(number) < 1:
-        raise InvalidArgumentError("place", value, allowed)
-    return f"{site}:{int(number)}"
-
-
-def _fault(value: object) -> Fault:
-    if isinstance(value, Fault):
-        return value
-    for fault in Fault:
-        if fault.value == value:
-            return fault
-    allowed = f"one of {', '.join(fault.value for fault in Fault)}"
-    raise InvalidArgumentError("fault", value, allowed)
-
-
-@frozen
-class Injection:
-    """
-    One fault at one call, written ``site:n=fault``, such as ``tool:2=fail:TIMEOUT``.
-
-    Attributes:
-        place: Which call: a site (a port of one function by its name, such as ``agent``; else
-            port and method, such as ``run_store.finish``; a tool's ``execute`` is ``tool``) and the
-            n-th call of it, from 1.
-        fault: How it fails; a member, or its value.
-
-    Raises:
-        InvalidArgumentError: There is no such site, number or fault.
-    """
-
-    place: str = field(converter=_place)
-    fault: Fault = field(converter=_fault)
-
-    @classmethod
-    def parse(cls, text: str) -> Injection:
-        """
-        Read an injection as it is written.
-
-        Raises:
-            InvalidArgumentError: It is written otherwise.
-        """
-        place, _, fault = text.partition("=")
-        return cls(place, fault)
-
-    def __str__(self) -> str:
-        return f"{self.place}={self.fault.value}"
-
-
-class Call:
-    """
-    One call that was made, or whose place a fault took.
-
-    Attributes:
-        number: The n-th call of the plan, from 1.
-        site: Where it went.
-        place: Site and its n-th call, as in an injection.
-        arguments: What it was given.
-        fault: The fault that was injected, or ``None``.
-        began: The latest that the clock had ever said when it was made; ``None`` before that.
-        cancelled: Whether the plan's token was cancelled by then.
-        last: The number of the last call that was made before it ended: its own, or of one that was
-            made while it was under way.
-        returned: Whether it returned.
-        value: What it returned.
-        error: What it raised.
-    """
-
-    __slots__ = (
-        "arguments",
-        "began",
-        "cancelled",
-        "error",
-        "fault",
-        "last",
-        "number",
-        "place",
-        "returned",
-        "site",
-        "value",
-    )
-
-    def __init__(  # noqa: PLR0913  what is known when it is made
-        self,
-        number: int,
-        site: str,
-        place: str,
-        arguments: tuple[Any, ...],
-        began: float | None,
-        cancelled: bool,  # noqa: FBT001
-    ) -> None:
-        self.number = number
-        self.site = site
-        self.place = place
-        self.arguments = arguments
-        self.began = began
-        self.cancelled = cancelled
-        self.last = number
-        self.fault: Fault | None = None
-        self.returned = False
-        self.value: Any = None
-        self.error: BaseException | None = None
-
-    def __repr__(self) -> str:
-        fault = "" if self.fault is None else f"={self.fault.value}"
-        return f"<call {self.number} {self.place}{fault}>"
 
 
 class FaultPlan:
@@ -366,19 +125,24 @@ class FaultPlan:
         if host is None:
             return None
         if port == "clock":
-            return _Clock(self, host)
+            return WrappedClock(self, host)
         methods = PORTS[port]
         if port == "tool" and inspect.isroutine(host):
             host = FunctionTool(host)
         elif not any(callable(getattr(host, method, None)) for method in methods):
-            return self._function(port, host, skip)
-        return _Wrapped(self, port, host, skip)
+            return self.function(port, host, skip)
+        return WrappedHost(self, port, host, skip)
 
-    def _function(
+    def function(
         self, site: str, function: Callable[..., Any], skip: Callable[[], None] | None
     ) -> Callable[..., Any]:
         """
         Wrap one function; its signature still says whether it takes the attempt.
+
+        Args:
+            site: Where its calls go.
+            function: The function.
+            skip: As for :meth:`wrap`.
         """
 
         @wraps(function)
@@ -515,70 +279,3 @@ def _then(function: Callable[..., Any], then: Callable[[Any], Any]) -> Callable[
         return later(value) if hasattr(type(value), "__await__") else then(value)
 
     return call
-
-
-class _Wrapped:
-    """
-    A host object whose port methods go through a plan; everything else is the object's own.
-    """
-
-    def __init__(
-        self, plan: FaultPlan, port: str, host: Any, skip: Callable[[], None] | None
-    ) -> None:
-        self._plan = plan
-        self._port = port
-        self._host = host
-        self._skip = skip
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._host, name)
-        if name not in PORTS[self._port] or not callable(value):
-            return value
-        alone = name == "execute" or self._port in _MODELS
-        site = self._port if alone else f"{self._port}.{name}"
-        wrapped = self._plan._function(site, value, self._skip)  # noqa: SLF001  its other half
-        # looked up once a harness, called at each step
-        setattr(self, name, wrapped)
-        return wrapped
-
-
-class _Clock:
-    """
-    A clock that faults move.
-    """
-
-    def __init__(self, plan: FaultPlan, clock: Any) -> None:
-        self._plan = plan
-        #: The clock that is moved.
-        self.host = clock
-
-    def monotonic(self) -> Any:
-        """
-        What the clock says, and by how much it was moved.
-        """
-        plan = self._plan
-        value = plan.call("clock.monotonic", self._monotonic)
-        if isinstance(value, float) and isfinite(value):
-            # a run's time never runs backwards, whatever its clock says
-            plan.told = value if plan.told is None else max(value, plan.told)
-        return value
-
-    def _monotonic(self) -> float:
-        seconds: float = self.host.monotonic() + self._plan.offset
-        return seconds
-
-    def utc(self) -> Any:
-        """
-        What the wall clock says, likewise.
-        """
-        return self._plan.call("clock.utc", self._utc)
-
-    def _utc(self) -> datetime:
-        time: datetime = self.host.utc() + timedelta(seconds=self._plan.offset)
-        return time
-
-    def wait(self, seconds: float, wake: Event) -> Any:
-        """
-        Wait as the clock does.
-        """
-        return self._plan.call("clock.wait", self.host.wait, seconds, wake)
