@@ -23,6 +23,7 @@ from harness import (
 from harness._view import AgentView
 from harness.errors import InvalidArgumentError
 from harness.stores.memory import MemoryRunStore
+from harness.stores.sqlite import SqliteCanonicalStore, SqliteRunStore
 from harness.testing.faults import Fault, Injection
 from harness.testing.scenario import Scenario, load_scenario
 from harness.testing.sweep import sweep, sweep_harness
@@ -226,6 +227,23 @@ def test_a_host_that_lies_is_found() -> None:
         "sweep_harness(..., driver='sync', depth=0, inject=['client.send:2=clock:backward'])"
     )
     assert str(report.findings[0]).startswith("mine: client.send:2=clock:backward: one-ending: ")
+
+
+def test_stores_in_a_file_are_swept(tmp_path: Path) -> None:
+    """The bundled file stores keep every invariant when calls around them fail."""
+    opened: list[SqliteRunStore | SqliteCanonicalStore] = []
+
+    def parts() -> dict[str, Any]:
+        path = str(tmp_path / f"{len(opened)}.db")
+        runs, evidence = SqliteRunStore(path), SqliteCanonicalStore(path)
+        opened.extend((runs, evidence))
+        return _parts(run_store=runs, canonical_store=evidence)
+
+    report = sweep_harness(parts, "why?", faults=_FEW, stride=7)
+    for store in opened:
+        store.close()
+    assert [str(finding) for finding in report.findings] == []
+    assert 2 * report.runs == len(opened)
 
 
 @pytest.mark.parametrize("driver", ["sync", "async"])
