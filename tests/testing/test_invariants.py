@@ -333,7 +333,7 @@ _LIES: list[tuple[str, Lie, str, str]] = [
     ("report", _says(run_id=object()), "survives-json", "Error"),
     (
         "report",
-        _came_to("canonical_store.save", returned=False),
+        _came_to("canonical_store.save", returned=False, error=OSError()),
         "store-is-trusted",
         "canonical_store.save:1 failed",
     ),
@@ -341,7 +341,7 @@ _LIES: list[tuple[str, Lie, str, str]] = [
         "report",
         _came_to("canonical_store.load", value=None),
         "store-is-trusted",
-        "canonical_store.load:1 could not be trusted",
+        "canonical_store.load:1 gave something else",
     ),
     # saved-before-public
     ("report", _lacks("run_store.finish:1"), "saved-before-public", "the store never took it"),
@@ -555,6 +555,15 @@ _INTERRUPTED = [f"clock.monotonic:{number}=raise:SystemExit" for number in range
 def test_the_truth_is_believed(scenario: dict[str, Any], injection: str) -> None:
     """A run that met a fault as the contract says breaks nothing."""
     assert broken(observed(scenario, injection)) == {}
+
+
+def test_an_interrupt_after_the_deadline_is_no_failure_of_the_store() -> None:
+    """A read that was interrupted too late ends the run as timed out, with what was verified."""
+    faults = ("canonical_store.load:2=raise:SystemExit", "clock.monotonic:19=late")
+    run = observed(REFUSED, *faults)
+    assert broken(run) == {}
+    assert record_of(run).release_outcome is ReleaseOutcome.FALLBACK
+    assert isinstance(run.left, SystemExit)
 
 
 def test_a_run_that_exists_may_leave() -> None:
