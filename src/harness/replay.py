@@ -9,6 +9,7 @@ goes on where a crash cut a run short, and makes no call twice. See :doc:`/how-t
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
@@ -140,15 +141,15 @@ def replay(
     entries = _entries(journal, _only(journal) if run_id is None else run_id)
     header = read_header(entries[0])
     setup = bare_setup(header) if harness is None else _setup_of(harness)
-    given = {"limits": limits, "policy": policy}
-    setup = evolve(setup, **{name: rule for name, rule in given.items() if rule is not None})
+    if limits is not None:
+        setup = evolve(setup, limits=limits)
+    if policy is not None:
+        setup = evolve(setup, policy=policy)
     client: EventSink | None = _Unreachable() if header.client else None
     run, course = replayed_run(_begin(header, setup, client, None), header, entries)
     record: RunRecord | None = None
-    try:
+    with suppress(BeyondJournal):
         record = drive(run_flow(run))
-    except BeyondJournal:
-        pass
     return ReplayResult(
         record=record,
         divergences=tuple(course.divergences),
@@ -172,7 +173,7 @@ def cut_short(journal: Journal) -> tuple[str, ...]:
     return tuple(run_id for run_id, line in lines if not line.startswith(ended))
 
 
-def resume(
+def resume(  # noqa: PLR0913  a run's parts in this process
     journal: Journal,
     run_id: str,
     harness: Harness,
@@ -225,7 +226,7 @@ def resume(
     return _result(record, run.interrupt)
 
 
-async def resume_async(
+async def resume_async(  # noqa: PLR0913  the same
     journal: Journal,
     run_id: str,
     harness: AsyncHarness,
@@ -350,13 +351,17 @@ class _Unreachable:
     Stands for the client of a run whose process has ended, and its connection with it.
     """
 
-    def send(self, _event: StreamEvent) -> None:
+    def send(self, event: StreamEvent) -> None:
         """
         Accept nothing.
+
+        Args:
+            event: The event.
 
         Raises:
             ClientGoneError: Always.
         """
+        del event
         raise ClientGoneError
 
 

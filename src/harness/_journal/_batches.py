@@ -177,9 +177,12 @@ class PlayedBatch(Generic[T]):
         place = entry.data.get("place")
         if place is None:
             return None
+        return self._taken(course.decode(self._finished_place, place, f"{entry.path}.place"))
+
+    def _finished_place(self, place: object, path: str) -> int:
         if type(place) is not int or place not in self._finished:
-            raise RecordDecodeError(f"{entry.path}.place", place, "a step that was finished")
-        return self._taken(place)
+            raise RecordDecodeError(path, place, "a step that was finished")
+        return place
 
     def _fault_like(self, raised: BaseException) -> BaseException:
         """
@@ -243,9 +246,8 @@ class PlayedBatch(Generic[T]):
         await course.turn()
         entry = course.take("close", {"reads": "batch"})
         if entry is not None:
-            places = entry.data.get("places")
-            if not isinstance(places, list):
-                raise RecordDecodeError(f"{entry.path}.places", places, "a list of places")
+            path = f"{entry.path}.places"
+            places = course.decode(self._untaken_places, entry.data.get("places"), path)
         else:
             places = await self._close_live()
         for step in self._steps:
@@ -253,6 +255,11 @@ class PlayedBatch(Generic[T]):
                 step.coroutine.close()
         course.lanes = None
         return places
+
+    def _untaken_places(self, places: object, path: str) -> list[int]:
+        if isinstance(places, list) and all(place in self._finished for place in places):
+            return places
+        raise RecordDecodeError(path, places, "a list of places")
 
     async def _close_live(self) -> list[int]:
         for place, step in enumerate(self._steps):

@@ -183,7 +183,7 @@ def from_data(data: Any, path: str = "value") -> Any:
     try:
         if reader is not None:
             return reader(data["is"], path)
-        if name in _ENUMS:
+        if isinstance(name, str) and name in _ENUMS:
             return _ENUMS[name][data["is"]]
         if name == "opaque":
             return Opaque(data["is"], data["length"])
@@ -205,7 +205,7 @@ def _record(kind: type[Any], data: dict[str, Any], path: str) -> Any:
     if strange:
         name = min(strange)
         raise RecordDecodeError(f"{path}.{name}", data[name], f"a field of {kind.__name__}")
-    record = kind.__new__(kind)
+    record = object.__new__(kind)
     for attribute in fields(kind):
         name = attribute.name
         value = from_data(data[name], f"{path}.{name}") if name in data else _default(attribute)

@@ -10,21 +10,24 @@ A run's course through its journal: read where it was written before, written fr
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from types import coroutine
-from typing import Any, Final, Protocol
+from datetime import datetime
+from types import MappingProxyType, NoneType, coroutine
+from typing import Any, Final, Protocol, TypeVar
 
 from harness._journal._answers import interrupt_named, raised_from, raised_to
 from harness._journal._codec import from_data, to_data
-from harness._journal._life import JournaledLifecycle
 from harness._journal._divergence import Divergence
+from harness._journal._life import JournaledLifecycle
 from harness._journal._recorder import Recorder
 from harness._journal._tape import Entry, Tape
 from harness._lifecycle import Stop
 from harness._run import Run
-from harness._states import StopCause, TraceCode
-from harness.errors import DivergenceError, JournalConflictError
+from harness._states import Dimension, StopCause, TraceCode
+from harness.errors import DivergenceError, JournalConflictError, RecordDecodeError
 
-__all__ = ["Course", "Lanes"]
+__all__ = ["Course", "Lanes", "asked"]
+
+T = TypeVar("T")
 
 
 class Lanes(Protocol):
@@ -83,9 +86,9 @@ class Course:
         """
         while (head := self._tape.head) is not None:
             if head.kind == "signal":
-                signal = from_data([head.data.get(name) for name in _SIGNAL], head.path)
+                signal = self.decode(_signal_of, head)
                 self._tape.pop()
-                self.life.apply(Stop(*signal))
+                self.life.apply(signal)
             elif head.kind == "resume":
                 self._tape.pop()
             else:
@@ -146,7 +149,11 @@ class Course:
             DivergenceError: The run is not tolerant.
         """
         self._tape.abandon()
-        self.differ(_shown(head), actual, over=1)
+        expected = _shown(head)
+        if head.lane != self.lane:
+            # the same question, of another step of a batch
+            expected, actual = {**expected, "lane": head.lane}, {**actual, "lane": self.lane}
+        self.differ(expected, actual, over=1)
 
     def differ(self, expected: Mapping[str, Any], actual: Mapping[str, Any], over: int = 0) -> None:
         """
@@ -185,6 +192,23 @@ class Course:
         """
         self._refusal = self._refusal or why
 
+    def decode(self, function: Callable[..., T], *arguments: Any) -> T:
+        """
+        Decode a part of the journal; where it cannot be, nothing goes on.
+
+        Args:
+            function: Decodes it.
+            arguments: What it gets.
+
+        Raises:
+            RecordDecodeError: It is something else.
+        """
+        try:
+            return function(*arguments)
+        except RecordDecodeError as error:
+            self.refuse(error)
+            raise
+
     def read(self, kind: str, live: Callable[[], Any]) -> Any:
         """
         Read something that costs no call, from the journal or anew.
@@ -204,7 +228,7 @@ class Course:
             raised = raised_from(entry.data)
             if raised is not None:
                 raise raised
-            return from_data(entry.data.get("is"), f"{entry.path}.is")
+            return self.decode(_value_of, entry, kind)
         self.life.settle()
         try:
             value = live()
@@ -284,7 +308,54 @@ class Course:
         )
 
 
+#: What is read of the driver or of a budget; what a host's function gave may be anything.
+_READ: Final[Mapping[str, tuple[type[Any], ...]]] = MappingProxyType(
+    {"now": (int, float), "utc": (datetime,), "budget": (Dimension, int, NoneType)}
+)
+
+
+def _value_of(entry: Entry, kind: str) -> Any:
+    value = from_data(entry.data.get("is"), f"{entry.path}.is")
+    if not isinstance(value, _READ.get(kind, (object,))):
+        allowed = " or ".join(one.__name__ for one in _READ[kind])
+        raise RecordDecodeError(f"{entry.path}.is", value, allowed)
+    return value
+
+
 _SIGNAL: Final = ("cause", "at", "reason")
+
+
+def _signal_of(entry: Entry) -> Stop:
+    """
+    Read a signal from outside.
+
+    Raises:
+        RecordDecodeError: It is something else.
+    """
+    cause, at, reason = from_data([entry.data.get(name) for name in _SIGNAL], entry.path)
+    if not isinstance(cause, StopCause):
+        raise RecordDecodeError(f"{entry.path}.cause", cause, "a StopCause")
+    if type(at) not in (int, float):
+        raise RecordDecodeError(f"{entry.path}.at", at, "seconds")
+    if reason is not None and not isinstance(reason, str):
+        raise RecordDecodeError(f"{entry.path}.reason", reason, "text, or null")
+    return Stop(cause, at, reason)
+
+
+def asked(entry: Entry) -> dict[str, Any]:
+    """
+    Say where a call goes, and what it asks.
+
+    Args:
+        entry: Its beginning.
+
+    Raises:
+        RecordDecodeError: It does not say.
+    """
+    ask = entry.data.get("ask")
+    if not isinstance(ask, dict):
+        raise RecordDecodeError(f"{entry.path}.ask", ask, "names to values")
+    return {"site": entry.text("site"), **ask}
 
 
 def _shown(entry: Entry) -> dict[str, Any]:
@@ -292,7 +363,8 @@ def _shown(entry: Entry) -> dict[str, Any]:
     Say what an entry is, for a divergence.
     """
     if entry.kind == "start":
-        return {"site": entry.data.get("site"), **dict(entry.data.get("ask") or {})}
+        ask = entry.data.get("ask")
+        return {"site": entry.data.get("site"), **(ask if isinstance(ask, dict) else {})}
     if entry.kind == "stop":
         return {"stop": entry.data.get("cause")}
     return {"reads": entry.kind}

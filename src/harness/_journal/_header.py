@@ -151,13 +151,14 @@ def bare_setup(header: Header) -> Setup:
     """
     specs = {name: ToolSpec(name, given, _never) for name, given in header.tools.items()}
     infos = tuple(ToolInfo(name, "", given) for name, given in header.tools.items())
+    nothing: Any = _NoStore()
     return Setup(
         agent=_never,
         tools=MappingProxyType(specs),
         tool_infos=infos,
         guard=_never,
-        canonical_store=_NoStore(),
-        run_store=_NoStore(),
+        canonical_store=nothing,
+        run_store=nothing,
         max_parallel_tools=1,
         **{name: _never if name in header.parts else None for name in _OPTIONAL},  # type: ignore[arg-type]
         **{name: getattr(header, name) for name in _RULES},

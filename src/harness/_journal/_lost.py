@@ -77,7 +77,8 @@ class AskAgain:
         handler = _HANDLERS.get(site)
         if handler is None:
             return await self._inner.call(site, function, *arguments)
-        return await handler(self, function, arguments[0])
+        answer: Answer = await handler(self, function, arguments[0])
+        return answer
 
     def outcome(self) -> ToolOutcome:
         """

@@ -188,7 +188,7 @@ def last_moment(entries: Sequence[Entry]) -> Moment:
     for entry in entries:
         for name in ("at", "ended", "is"):
             value = entry.data.get(name) if entry.kind in _CLOCKED.get(name, ()) else None
-            if type(value) in (int, float):
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
                 at = max(at, value)
         if "wall" in entry.data:
             path = f"{entry.path}.wall"

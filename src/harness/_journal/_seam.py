@@ -22,7 +22,7 @@ from harness._journal._answers import (
 )
 from harness._journal._asks import ENDING_SITES, MODEL_SITES, TOOL, ask_of, ask_of_tool, content_of
 from harness._journal._batches import PlayedBatch, RecordedBatch, in_lanes
-from harness._journal._course import Course
+from harness._journal._course import Course, asked
 from harness._journal._lost import Lost
 from harness._journal._tape import Entry
 from harness._lifecycle import Lifecycle
@@ -127,7 +127,7 @@ class JournalSeam:
         if self._is_played(TOOL, ask_of_tool(call, attempt.number)):
             entry = await self._answered(lane)
             if entry is not None:
-                return outcome_from(entry.data, entry.path)
+                return course.decode(outcome_from, entry.data, entry.path)
             outcome = self._lost.outcome()
         elif course.save():
             self._went_out = True
@@ -195,7 +195,7 @@ class JournalSeam:
             course.step += 1
             course.note("start", {"site": site, "ask": ask, **self._moment()})
             return False
-        expected = {"site": entry.data.get("site"), **dict(entry.data.get("ask") or {})}
+        expected = course.decode(asked, entry)
         if expected == actual:
             course.step += 1
         elif site in ENDING_SITES and expected["site"] == site:
@@ -260,7 +260,8 @@ class JournalSeam:
         """
         Give the answer that the journal has.
         """
-        answer = answer_from(entry.data, entry.path, _attempt(site, arguments))
+        attempt = _attempt(site, arguments)
+        answer = self._course.decode(answer_from, entry.data, entry.path, attempt)
         if entry.data.get("intact") is True:
             answer.value = self.saved.get(arguments[0])
         return answer

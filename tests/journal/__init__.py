@@ -1,0 +1,1 @@
+"""Tests of journals: replayed, resumed, broken, and asked what today's rules would have done."""
