@@ -125,7 +125,8 @@ def replay(
     Args:
         journal: The journal.
         run_id: The run; may be left out where the journal holds only one.
-        harness: Whose rules and tools apply; none of its parts is called.
+        harness: Whose rules and tools apply; none of its parts is called, but its backoff where
+            the journal has none.
         limits: Limits to apply.
         policy: A release policy to apply.
 

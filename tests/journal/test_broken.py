@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness import AgentTurn, AgentView, Attempt, DiagnosisDraft, Usage
+from harness import AgentTurn, AgentView, Attempt, CancelToken, DiagnosisDraft, Usage
 from harness._journal._codec import from_data, to_data, to_line
 from harness.errors import (
     HarnessError,
@@ -84,6 +84,27 @@ def test_a_broken_journal_says_where(
     """The line, the key, what stands there and what is allowed."""
     with pytest.raises(error, match=text):
         replay(journal)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("cause", "x", "a StopCause"),
+        ("at", None, "seconds"),
+        ("reason", 7, "text, or null"),
+    ],
+)
+def test_a_broken_signal_says_where(key: str, value: object, text: str) -> None:
+    """A signal from outside has a cause, an instant and a reason."""
+    token = CancelToken()
+    token.cancel("enough")
+    journal = MemoryJournal()
+    build(journal).run("Why?", run_id=RUN_ID, cancel=token)
+    lines = list(journal.read(RUN_ID))
+    place = next(place for place, line in enumerate(lines) if '"k":"signal"' in line)
+    lines[place] = json.dumps({**json.loads(lines[place]), key: value})
+    with pytest.raises(RecordDecodeError, match=text):
+        replay(_journal(lines))
 
 
 def test_any_damage_gives_a_clear_error_or_a_difference() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ from harness.errors import InvalidArgumentError, JournalConflictError, RunExists
 from harness.replay import cut_short, replay
 from harness.stores.journal import MemoryJournal, SqliteJournal
 from harness.testing import RecordingClient, VirtualClock, counting_ids
+from tests.aio.worlds import asking, leaping, world
+from tests.aio.worlds import tool as doubles
 from tests.journal.worlds import CASES, RUN_ID, World, case, generated
 
 POOL = "pool exhausted, 20 of 20 connections in use"
@@ -125,10 +128,11 @@ def test_a_parent_budget_s_answers_are_journaled() -> None:
     result = replay(journal)
     assert result.is_same
     assert result.record == record
-    spent = Budget(model_attempts=1)
-    ended = build(journal).run("Why?", run_id="run-2", budget=spent).record
-    assert ended.run_state is not RunState.SUCCESS
-    assert replay(journal, "run-2").record == ended
+    for attempts in (0, 1, 2):
+        spent, run_id = Budget(model_attempts=attempts), f"run-with-{attempts}"
+        ended = build(journal).run("Why?", run_id=run_id, budget=spent).record
+        assert ended.run_state is not RunState.SUCCESS
+        assert replay(journal, run_id).record == ended
 
 
 def test_a_cancel_from_another_thread_is_journaled_where_the_flow_sees_it() -> None:
@@ -179,6 +183,10 @@ def test_an_interrupt_is_read_back_and_does_not_interrupt() -> None:
     assert result.record.stop_cause is StopCause.INTERRUPTED
 
 
+def _giving(value: object) -> Callable[[object], object]:
+    return lambda _view: value
+
+
 def test_odd_values_are_kept_as_far_as_the_flow_has_seen_them() -> None:
     """Huge numbers, infinities, and objects of the host's own: the refusal is the same."""
 
@@ -191,7 +199,7 @@ def test_odd_values_are_kept_as_far_as_the_flow_has_seen_them() -> None:
             raise ValueError
 
     for value in (10**400, float("inf"), Odd(), Broken(), (1, (2.5, None)), {"a": {1}}, b"x"):
-        journal, record = recorded(agent=lambda _view, value=value: value)
+        journal, record = recorded(agent=_giving(value))
         result = replay(journal)
         assert result.record == record
         assert result.is_same
@@ -247,18 +255,75 @@ def test_a_journal_of_several_runs_needs_a_name() -> None:
         replay(journal, RUN_ID, harness=object())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("keep", [1, 3, 8, 15, -4, -2])
-def test_a_journal_that_was_cut_short_has_no_record(keep: int) -> None:
-    """The replay goes as far as the journal does, and says so."""
+def test_a_journal_that_was_cut_short_has_no_record() -> None:
+    """Wherever it was cut, the replay goes as far as the journal does, and says so."""
     journal, _ = recorded()
-    short = MemoryJournal()
-    short.append(RUN_ID, 0, journal.read(RUN_ID)[:keep])
-    result = replay(short)
-    assert result.record is None
-    assert not result.is_same
-    assert str(result) == f"ends     after {result.steps} steps: the journal knows no more"
-    assert cut_short(short) == (RUN_ID,)
+    lines = journal.read(RUN_ID)
+    for keep in range(1, len(lines) - 1):
+        short = MemoryJournal()
+        short.append(RUN_ID, 0, lines[:keep])
+        result = replay(short)
+        assert result.record is None
+        assert not result.is_same
+        assert str(result) == f"ends     after {result.steps} steps: the journal knows no more"
+        assert cut_short(short) == (RUN_ID,)
     assert cut_short(journal) == ()
+
+
+def test_a_backoff_of_today_is_followed_to_where_the_journal_ends() -> None:
+    """Today there is a wait where there was none: time passes, and the router cannot be asked."""
+
+    def failing(_request: object) -> Any:
+        raise TimeoutError
+
+    journal, _ = recorded(router=failing)
+    result = replay(journal, harness=build(None, router=failing, backoff=lambda *_: 10.0))
+    assert result.record is None
+    assert result.divergences[0].actual == {"reads": "backoff"}
+
+
+def test_an_interrupt_between_two_steps_is_read_back_at_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ctrl-C fell into the flow itself: the replay is interrupted at the step that came next."""
+
+    def interrupted(*_arguments: object) -> Any:
+        raise KeyboardInterrupt
+
+    journal = MemoryJournal()
+    with monkeypatch.context() as patch:
+        patch.setattr("harness._flow.missing_context", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            build(journal).run("Why?", run_id=RUN_ID)
+    result = replay(journal)
+    assert result.record is not None
+    assert result.record.stop_cause is StopCause.INTERRUPTED
+
+
+def test_what_ids_raise_is_read_back() -> None:
+    """An interrupt out of an id source, and an error that cannot even say what it is."""
+
+    class Silent(Exception):  # noqa: N818  a host's
+        def __str__(self) -> str:
+            raise ValueError
+
+    for error, cause in (
+        (KeyboardInterrupt(), StopCause.INTERRUPTED),
+        (Silent(), StopCause.INTERNAL_ERROR),
+    ):
+
+        def ids(error: BaseException = error) -> str:
+            raise error
+
+        journal = MemoryJournal()
+        try:
+            record = build(journal, ids=ids).run("Why?", run_id=RUN_ID).record
+        except KeyboardInterrupt:
+            record = None
+        result = replay(journal)
+        assert result.record is not None
+        assert result.record.stop_cause is cause
+        assert record in (None, result.record)
 
 
 # --- a journal that fails
@@ -304,11 +369,12 @@ def test_a_journal_that_cannot_even_begin_refuses_the_run() -> None:
 
 def test_a_run_that_goes_on_elsewhere_stops_here() -> None:
     """Somebody else has resumed it: this one ends nothing and publishes nothing."""
-    journal = _Failing(4, JournalConflictError("memory", "it goes on elsewhere"))
-    client = RecordingClient()
-    with pytest.raises(JournalConflictError):
-        build(journal).run("Why?", run_id=RUN_ID, client=client)
-    assert {event.kind.name for event in client.events} <= {"METADATA", "STATUS"}
+    for at in (3, 4, 5, 6):
+        journal = _Failing(at, JournalConflictError("memory", "it goes on elsewhere"))
+        client = RecordingClient()
+        with pytest.raises(JournalConflictError):
+            build(journal).run("Why?", run_id=RUN_ID, client=client)
+        assert {event.kind.name for event in client.events} <= {"METADATA", "STATUS"}
 
 
 def test_a_clock_that_breaks_is_told_by_the_flow() -> None:
@@ -440,3 +506,46 @@ def test_a_journal_on_a_file_replays_too(tmp_path: Path) -> None:
         record = build(journal).run("Why?", run_id=RUN_ID).record
     with SqliteJournal(tmp_path / "runs.db", create=False) as journal:
         assert replay(journal).record == record
+
+
+def test_a_retry_asks_the_parent_first() -> None:
+    """Whether the parents have room for another attempt is journaled as well."""
+
+    def failing(_request: object) -> Any:
+        raise TimeoutError
+
+    for attempts in (1, 2):
+        journal, parent = MemoryJournal(), Budget(model_attempts=attempts)
+        record = build(journal, router=failing).run("Why?", run_id=RUN_ID, budget=parent).record
+        assert record.used.model_attempts == attempts
+        assert replay(journal).record == record
+
+
+def test_a_call_that_the_deadline_aborted_is_read_back_as_such() -> None:
+    """Under asyncio a call is really cut short: the replay ends at the same instant."""
+
+    async def hanging() -> str:
+        await asyncio.sleep(1e6)
+        return ""
+
+    async def quick() -> str:
+        return "found"
+
+    journal = MemoryJournal()
+    tools = [doubles("slow", hanging), doubles("fast", quick)]
+    harness = world(asking(["slow", "fast"]), *tools, journal=journal, limits=Limits(deadline=1))
+    record = leaping(lambda: harness.run("why?", run_id=RUN_ID)).record
+    assert record.run_state is RunState.TIMED_OUT
+    result = replay(journal)
+    assert result.is_same
+    assert result.record == record
+    # and a model that hangs
+    alone = MemoryJournal()
+
+    async def stuck(_view: object) -> Any:
+        await asyncio.sleep(1e6)
+
+    single = world(stuck, journal=alone, limits=Limits(deadline=1))
+    ended = leaping(lambda: single.run("why?", run_id=RUN_ID)).record
+    assert ended.run_state is RunState.TIMED_OUT
+    assert replay(alone).record == ended

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -407,6 +408,45 @@ def test_a_cancel_while_a_wait_is_under_way_ends_it() -> None:
     record = harness.run("Why?", run_id=RUN_ID, cancel=token).record
     assert record.run_state is RunState.CANCELLED
     assert replay(journal).record == record
+
+
+def test_a_cancel_before_a_wait_keeps_it_from_waiting() -> None:
+    """The event is set when the wait begins: the token was used while the backoff was drawn."""
+    token = CancelToken()
+
+    class Clock(VirtualClock):
+        def wait(self, seconds: float, wake: Any) -> None:
+            assert wake.is_set()
+            super().wait(seconds, wake)
+
+    def failing(_request: object) -> Any:
+        raise TimeoutError
+
+    def backoff(*_arguments: object) -> float:
+        token.cancel("enough")
+        return 10.0
+
+    journal = MemoryJournal()
+    harness = build(journal, router=failing, backoff=backoff, clock=Clock())
+    record = harness.run("Why?", run_id=RUN_ID, cancel=token).record
+    assert record.run_state is RunState.CANCELLED
+    assert replay(journal).record == record
+
+
+def test_a_journal_without_wall_clock_times_knows_no_gap() -> None:
+    """Where the host's wall clock was broken, the run's own time is all that counts."""
+    process = _Process()
+    process.crash(4)
+    lines = []
+    for line in process.journal.read(RUN_ID):
+        data = json.loads(line)
+        data.pop("wall", None)
+        lines.append(json.dumps(data))
+    timeless = MemoryJournal()
+    timeless.append(RUN_ID, 0, lines)
+    process.clock.advance(61_000)
+    record = resume(timeless, RUN_ID, process.harness()).record
+    assert record.run_state is RunState.SUCCESS
 
 
 def test_a_wait_that_raises_is_told_again() -> None:

@@ -76,8 +76,10 @@ class RecordedBatch(Generic[T]):
         """
         course = self._course
         course.life.flowing = False
-        places = await self._batch.close()
-        self._back()
+        try:
+            places = await self._batch.close()
+        finally:
+            self._back()
         course.note("close", {"places": list(places)})
         return places
 
