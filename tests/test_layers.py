@@ -47,6 +47,7 @@ _LAYERS = (
     ("_sync",),
     ("_graph", "_many", "logs"),
     ("_aio", "playbook"),
+    ("replay",),
     ("_cli",),
 )
 _PURE = tuple(module for layer in _PURE_LAYERS for module in layer)

@@ -26,6 +26,7 @@ COMMANDS: Final = (
     ("diagnose", "harness._cli.diagnose", "diagnose log files"),
     ("explain", "harness._cli.explain", "say why a user saw what they saw"),
     ("demo", "harness.demo._command", "make a real incident, and diagnose it"),
+    ("replay", "harness._cli.replay", "run a stored run again from its journal"),
     ("graph", "harness._cli.graph", "draw the failure graph, with a run's path marked"),
     ("scenario", "harness.testing._command_scenario", "run scenario files"),
     ("sweep", "harness.testing._command_sweep", "run scenarios with every fault at every place"),

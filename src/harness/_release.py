@@ -24,7 +24,7 @@ from harness._states import (
 )
 from harness._tables import RELEASE_ROWS
 from harness._values import DiagnosisDraft
-from harness.errors import IllegalCombinationError
+from harness.errors import IllegalCombinationError, InvalidArgumentError
 
 __all__ = [
     "ReleaseDecision",
@@ -47,9 +47,17 @@ class ReleasePolicy:
     Attributes:
         distinguish_budget: Publish a budget stop as ``BUDGET_EXHAUSTED`` and not as
             ``INSUFFICIENT_EVIDENCE``.
+
+    Raises:
+        InvalidArgumentError: It is no bool.
     """
 
     distinguish_budget: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        given: object = self.distinguish_budget
+        if not isinstance(given, bool):
+            raise InvalidArgumentError("distinguish_budget", given, "True or False")
 
 
 @frozen(kw_only=True)

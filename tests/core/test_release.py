@@ -29,7 +29,7 @@ from harness import (
 )
 from harness._json import freeze
 from harness._release import limitation_text, neutral, write_fallback, write_report
-from harness.errors import IllegalCombinationError
+from harness.errors import IllegalCombinationError, InvalidArgumentError
 from tests.core.doubles import contract
 
 DECISIONS = {
@@ -272,3 +272,10 @@ def test_a_bare_report() -> None:
     """A report may be its conclusion alone."""
     assert write_report(DiagnosisDraft("The pool ran out.")) == "The pool ran out.\n"
     assert write_report(DiagnosisDraft(None)) == "\n"
+
+
+@pytest.mark.parametrize("value", [1, None, "yes"])
+def test_a_policy_is_made_of_bools(value: Any) -> None:
+    """What is neither True nor False is refused by its name."""
+    with pytest.raises(InvalidArgumentError, match="distinguish_budget"):
+        ReleasePolicy(distinguish_budget=value)

@@ -62,7 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODULE:FACTORY",
         help="makes your own agent; default: a playbook that needs no model",
     )
-    parser.add_argument("--db", metavar="FILE", help="keep the run and its records in this file")
+    parser.add_argument(
+        "--db", metavar="FILE", help="keep the run, its records and its journal in this file"
+    )
     parser.add_argument(
         "--deadline",
         metavar="SECONDS",
@@ -179,10 +181,15 @@ def _stores(db: str | None) -> Iterator[dict[str, Any]]:
         yield {}
         return
     # only here: a run in memory needs no database
+    from harness.stores.journal import SqliteJournal  # noqa: PLC0415
     from harness.stores.sqlite import SqliteStores  # noqa: PLC0415
 
-    with SqliteStores(db) as stores:
-        yield {"canonical_store": stores.canonical, "run_store": stores.runs}
+    with SqliteStores(db) as stores, SqliteJournal(db) as journal:
+        yield {
+            "canonical_store": stores.canonical,
+            "run_store": stores.runs,
+            "journal": journal,
+        }
 
 
 def _diagnosed(
