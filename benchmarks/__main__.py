@@ -51,21 +51,21 @@ def _plot(figures: list[Figure], file: Path) -> None:
     Plot each figure as a share of its aim; matplotlib is optional.
     """
     try:
-        from matplotlib import pyplot  # noqa: PLC0415
+        from matplotlib import pyplot as plt  # noqa: PLC0415
     except ImportError:
         print("no plot: matplotlib is not installed")
         return
     names = [figure.name for figure in figures]
     shares = [figure.value / figure.aim for figure in figures]
     colours = ["tab:green" if figure.reached else "tab:red" for figure in figures]
-    chart, axes = pyplot.subplots(figsize=(9, 0.5 * len(names) + 1))
+    chart, axes = plt.subplots(figsize=(9, 0.5 * len(names) + 1))
     axes.barh(names, shares, color=colours)
     axes.axvline(1.0, color="black")
     axes.set_xlabel("share of the aim")
     axes.invert_yaxis()
     chart.tight_layout()
     chart.savefig(file, dpi=120)
-    pyplot.close(chart)
+    plt.close(chart)
 
 
 if __name__ == "__main__":

@@ -119,9 +119,10 @@ class Contender:
     def __init__(self, calls: int) -> None:
         self.calls = calls
         self.agent = _Agent(calls)
+        self.tool = _Tool()
         self.canonical_store = MemoryCanonicalStore()
         self.run_store = MemoryRunStore()
-        self._harness = harness.Harness(self.agent, [_Tool()], **self._parts())
+        self._harness: harness.Harness | None = None
 
     def _parts(self) -> dict[str, Any]:
         return {
@@ -143,6 +144,8 @@ class Contender:
         """
         Run once, synchronously.
         """
+        if self._harness is None:
+            self._harness = harness.Harness(self.agent, [self.tool], **self._parts())
         return self._harness.run(work.QUESTION)
 
     def asynchronous(self, seconds: float = 0.0) -> harness.AsyncHarness:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 import statistics
 import subprocess
 import sys
@@ -69,7 +70,7 @@ def _seconds(function: Callable[[], Any], at_least: float) -> float:
             return spent / made
 
 
-def ratio(
+def ratio(  # noqa: PLR0913  what is compared, and how long
     name: str,
     one: Callable[[], Any],
     other: Callable[[], Any],
@@ -268,7 +269,10 @@ def installed() -> tuple[Figure, Figure]:
 
 
 def _plain(requirement: str) -> str:
-    return requirement.split(">")[0].split("=")[0].split("<")[0].split("[")[0].strip()
+    """
+    Give the name that a requirement begins with.
+    """
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
 
 
 def _size(distribution: metadata.Distribution) -> int:

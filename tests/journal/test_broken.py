@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -166,11 +167,13 @@ def test_reported_usage_is_part_of_an_answer() -> None:
 
 
 @pytest.fixture(params=["memory", "file"])
-def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     """Each bundled journal."""
     if request.param == "memory":
-        return MemoryJournal()
-    return SqliteJournal(tmp_path / "runs.db", durable=False)
+        yield MemoryJournal()
+        return
+    with SqliteJournal(tmp_path / "runs.db", durable=False) as opened:
+        yield opened
 
 
 def test_lines_are_kept_in_order_and_conflicts_refused(journal: Any) -> None:

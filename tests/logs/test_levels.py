@@ -82,3 +82,8 @@ def test_a_name_of_no_level() -> None:
 def test_how_much_a_line_matters(level: Level | None, text: str, severity: int) -> None:
     """The level decides; where it says nothing the words do, less where a level is stated."""
     assert severity_of(level, text) == severity
+
+
+def test_a_word_in_brackets_that_is_no_level_hides_none() -> None:
+    """The thread's name stands in front of the level, in brackets as well."""
+    assert level_of("12:00 [worker] [error] pool exhausted") is Level.ERROR

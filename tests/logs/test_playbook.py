@@ -263,3 +263,16 @@ def test_real_logs_give_a_report(name: str) -> None:
         fact = record.facts[(citation.fact_id or 0) - 1]
         assert str(citation.quote) in lines[int(fact.source.rpartition(":")[2]) - 1]
     assert draft.citations[0].quote
+
+
+def test_only_lines_that_report_a_problem_are_copied(tmp_path: Path) -> None:
+    """Of a traceback the line of the failure is stated, not its frames, nor what was left out."""
+    frames = "Traceback (most recent call last):\n  File pay\nValueError: bad amount\n"
+    text = "".join(f"2024-05-04 10:0{n}:00 ERROR boom {n}\n{frames}" for n in range(10))
+    log = tmp_path / "app.log"
+    log.write_text(text)
+    result = _run([log])
+    assert result.record.release_outcome is ReleaseOutcome.SUCCESS
+    assert "ERROR boom" in result.text
+    assert "File pay" not in result.text
+    assert "lines match" not in result.text

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
-from harness import Harness, RunRecord
+from harness import (
+    AgentTurn,
+    AttemptOutcome,
+    Budget,
+    Harness,
+    Route,
+    RunRecord,
+    StopCause,
+    ToolCall,
+)
+from harness._records import Attempts
 from harness.errors import InvalidArgumentError
 from harness.testing import scenario as scenarios
 from harness.testing._from_record import scenario_of
@@ -60,3 +72,34 @@ def test_a_run_that_has_not_ended_has_no_scenario() -> None:
     Harness(lambda _: None, run_store=Store()).run("why?")
     with pytest.raises(InvalidArgumentError, match="RUNNING"):
         scenario_of(opened[0])
+
+
+@pytest.mark.parametrize(("seed", "when"), [(77, "begin"), (23, "finish")])
+def test_a_run_that_was_not_saved_says_where(seed: int, when: str) -> None:
+    """Whether the record failed at the beginning or at the end is in the scenario."""
+    record = _record(generate(seed))
+    assert record.stop_cause is StopCause.RECORD_NOT_SAVED or not record.record_saved
+    assert scenario_of(record)["run_store"] == {when: "raise"}
+
+
+def test_a_parent_s_refusal_becomes_a_limit_of_the_run() -> None:
+    """A scenario has no parent budget: the run's own limit stands in for it."""
+
+    def failing(_request: object) -> Route:
+        raise TimeoutError
+
+    harness = Harness(lambda _view: AgentTurn([ToolCall("nobody's")]), router=failing)
+    record = harness.run("why?", budget=Budget(model_attempts=1)).record
+    assert record.stop_cause is StopCause.BUDGET_EXHAUSTED
+    assert scenario_of(record)["limits"]["model_attempts"] == 1
+
+
+def test_an_interrupt_that_was_not_the_last_attempt_is_a_step_that_raises() -> None:
+    """Of a batch that ran together, one call was interrupted and another one came back."""
+    path = Path(__file__).parents[1] / "conformance" / "cases" / "scene-01-both-gates-pass.json"
+    record = _record(json.loads(path.read_text(encoding="utf-8")))
+    component, number, _, *rest = record.attempts._raw[0]
+    interrupted = (component, number, AttemptOutcome.INTERRUPTED, *rest)
+    attempts = Attempts([interrupted, *record.attempts._raw[1:]])
+    written = scenario_of(evolve(record, attempts=attempts, public=None))
+    assert written["agent"][0]["raise"] == "KeyboardInterrupt"

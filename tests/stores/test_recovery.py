@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,13 @@ _NOW = BEGAN + timedelta(hours=5)
 
 
 @pytest.fixture(params=["memory", "file"])
-def runs(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+def runs(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     """Each bundled run store."""
     if request.param == "memory":
-        return MemoryRunStore()
-    return SqliteRunStore(tmp_path / "runs.db", durable=False)
+        yield MemoryRunStore()
+        return
+    with SqliteRunStore(tmp_path / "runs.db", durable=False) as opened:
+        yield opened
 
 
 def test_an_abandoned_run_gets_an_honest_ending(runs: Any) -> None:

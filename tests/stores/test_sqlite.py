@@ -258,8 +258,8 @@ def test_a_file_that_cannot_be_used_says_why(
 ) -> None:
     """One line names the file and the reason; the file is left as it is."""
     make(file)
-    with pytest.raises(error, match=text) as caught:
-        SqliteStores(file).runs.load("run-1")
+    with pytest.raises(error, match=text) as caught, SqliteStores(file) as stores:
+        stores.runs.load("run-1")
     assert str(file) in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -285,8 +285,8 @@ def test_a_read_only_file_can_be_read_and_not_written(tmp_path: Path, file: Path
     file.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
     with closing(_ReadOnly(file)) as database, database.reading() as connection:
         assert connection.execute("SELECT count(*) FROM runs").fetchone() == (1,)
-    harness = Harness(_gives_up, run_store=_ReadOnlyRuns.of(file))
-    record = harness.run("q").record
+    with _ReadOnlyRuns.of(file) as runs:
+        record = Harness(_gives_up, run_store=runs).run("q").record
     assert record.stop_cause is StopCause.RECORD_NOT_SAVED
     assert record.run_state is RunState.FAILED
     assert not record.record_saved

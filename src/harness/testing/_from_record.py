@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from harness._records import AttemptRecord, Invocation, RunRecord, TraceEvent
 from harness._states import (
@@ -85,6 +85,17 @@ def scenario_of(record: RunRecord) -> dict[str, Any]:
     if record.stop_cause is None:
         raise InvalidArgumentError("record", record.run_state.name, "the record of an ended run")
     return _Writer(record, record.stop_cause).write()
+
+
+#: What tells, behind a turn that asked for calls, what the turn said of its progress.
+_AFTER_A_TURN: Final = frozenset(
+    {
+        TraceCode.ATTEMPT_STARTED,
+        TraceCode.CALL_REFUSED,
+        TraceCode.PROTOCOL_VIOLATION,
+        TraceCode.PROGRESS_JUDGED,
+    }
+)
 
 
 class _Writer:
@@ -285,16 +296,13 @@ class _Writer:
         return {"calls": [], **self._statement(following)}
 
     def _statement(self, following: tuple[TraceEvent, ...]) -> dict[str, Any]:
-        for event in following:
-            if event.code is TraceCode.ATTEMPT_STARTED or event.code is TraceCode.CALL_REFUSED:
-                break
-            if event.code is TraceCode.PROTOCOL_VIOLATION:
-                break
-            if event.code is TraceCode.PROGRESS_JUDGED:
-                gained = event.detail["progress"] == Progress.GAINED.name
-                facts = {"facts": list(self._new)} if gained else {}
-                return {"progress": {"state": event.detail["progress"], **facts}}
-        return {}
+        # a turn that asked for calls is followed by one of them, or by its refusal
+        event = next(event for event in following if event.code in _AFTER_A_TURN)
+        if event.code is not TraceCode.PROGRESS_JUDGED:
+            return {}
+        gained = event.detail["progress"] == Progress.GAINED.name
+        facts = {"facts": list(self._new)} if gained else {}
+        return {"progress": {"state": event.detail["progress"], **facts}}
 
     def _judged(self, event: TraceEvent) -> None:
         agent = self._steps[Component.DIAGNOSIS_AGENT]
