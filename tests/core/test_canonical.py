@@ -83,6 +83,7 @@ def test_enumeration_of_invocation_transitions(come: str, to: str) -> None:
         next_invocation_status(state, target)
     allowed = {one.name for one in caught.value.allowed}  # type: ignore[attr-defined]
     assert allowed == {b for a, b in TRANSITIONS if a == come}
+    assert caught.value.machine == "InvocationStatus"
 
 
 # --- records
@@ -208,6 +209,7 @@ def test_the_row_of_what_was_not_stored() -> None:
     row = unstored_row(SAVED)
     assert (row.status, row.code) == (InvocationStatus.ERROR, InvocationCode.STORE_FAILED)
     assert (row.number, row.invocation_id, row.call) == (1, "E-run-1", SAVED.invocation.call)
+    assert row.run_id == "run"
     assert row.byte_count == 0
     assert row.digest == digest_of(CanonicalRecord(row))
 

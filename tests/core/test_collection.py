@@ -59,6 +59,7 @@ def test_enumeration_of_illegal_collection_transitions(state: str, target: str) 
     collection.state = CollectionState[state]
     with pytest.raises(IllegalTransitionError, match=f"{state} -> {target} cannot") as caught:
         collection.move(CollectionState[target])
+    assert caught.value.machine == "CollectionState"
     assert {to.name for to in caught.value.allowed} == {b for a, b in LEGAL if a == state}  # type: ignore[attr-defined]
     assert collection.state.name == state
 
@@ -200,6 +201,16 @@ def test_the_first_turn_states_nothing() -> None:
     assert collection.judge(_gained("x")) is None
     assert collection.judge(None) is None
     assert (collection.no_gain, collection.violations) == (0, 0)
+
+
+def test_statements_of_no_gain_add_up() -> None:
+    """Batch after batch without a gain counts one more, though each of them brought new facts."""
+    collection = _collection()
+    for number in (1, 2, 3):
+        collection.end_batch([_found(number, f"text {number}")])
+        collection.judge(ProgressStatement(NO_GAIN))
+        assert collection.no_gain == number
+    assert collection.reason(budget_reached=False) is StopReason.INFORMATION_SATURATED
 
 
 def test_a_statement_is_judged_once() -> None:

@@ -159,6 +159,11 @@ def test_a_whole_record_is_cited() -> None:
     assert (case.facts, case.empty_scopes) == (FOUND.facts, ())
 
 
+def test_a_case_without_a_conclusion() -> None:
+    """Where nothing is concluded the guard reads nothing as the conclusion."""
+    assert semantic_case(DiagnosisDraft(None, [Citation("E-run-1")]), RECORDS).conclusion == ""
+
+
 def test_exactly_the_cited_facts() -> None:
     """A fact that no citation names is not shown to the guard."""
     case = semantic_case(_draft(Citation("E-run-1", 1)), RECORDS)

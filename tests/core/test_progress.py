@@ -146,6 +146,12 @@ def test_a_scope_found_both_empty_and_not() -> None:
     assert snapshot.next_steps == ("WIDEN_SCOPE:logs",)
 
 
+def test_a_known_fact_hides_none_behind_it() -> None:
+    """What follows a fact that is known already is kept all the same."""
+    records = [evidence("a"), evidence("a", "b", number=2)]
+    assert [fact.text for fact in project_snapshot(records, (), ()).facts] == ["a", "b"]
+
+
 def test_facts_are_bounded_in_number() -> None:
     """The first fifty facts are kept; how many are left out is said."""
     snapshot = project_snapshot([evidence(*(f"fact {n}" for n in range(80)))], (), ())

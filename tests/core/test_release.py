@@ -79,7 +79,8 @@ def test_enumeration_of_refused_release_facts(cause: str, safe: bool, missing: b
     """A combination that cannot occur is a programming error that names it (section 6)."""
     with pytest.raises(IllegalCombinationError, match=cause) as caught:
         _decide(cause, safe, missing)
-    assert caught.value.found == (StopCause[cause], safe, missing)
+    what = "StopCause x safe progress x missing context"
+    assert caught.value.args == (what, (StopCause[cause], safe, missing), ())
 
 
 @pytest.mark.parametrize(("cause", "safe", "missing"), PRODUCT)
@@ -108,6 +109,15 @@ def test_a_decision_names_its_row() -> None:
 
 
 # --- texts
+
+
+def test_a_name_with_a_colon() -> None:
+    """A next step names what the host named, colons included."""
+    snapshot = ProgressSnapshot(next_steps=("PROVIDE_CONTEXT:time:range", "ASK_SOURCE:a:b:c"))
+    text = write_fallback(INSUFFICIENT, snapshot)
+    assert "Provide time:range." in text.replace("`", "")
+    assert "Ask a:b:c, which" in text.replace("`", "")
+
 
 FULL = ProgressSnapshot(
     scopes=(
