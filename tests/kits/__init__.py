@@ -1,0 +1,1 @@
+"""Tests of the kits that users test with."""
