@@ -1,0 +1,1 @@
+"""Races: every interleaving of the critical sections, and many threads at once."""
