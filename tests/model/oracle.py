@@ -232,13 +232,13 @@ class _Run(Gates):
         accepted = False
         if outcome != "CANCELLED":
             accepted = self.send("FAILURE" if outcome == "FAILED" else "CONTENT")
+        if accepted and is_saved:
+            self.trace.append("DELIVERED")
         is_unsaved = outcome == "CANCELLED" and not is_saved and not self.gone
         if not (is_unsaved and self.alt("CANCELLED_WITHOUT_A_RECORD")):
             self.send("DONE")
         if accepted and not is_saved:
             return not self.alt("DELIVERED_WITHOUT_A_RECORD")
-        if accepted:
-            self.trace.append("DELIVERED")
         return accepted
 
     def pattern(self) -> str:
