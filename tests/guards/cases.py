@@ -142,6 +142,16 @@ NEGATIONS: tuple[Case, ...] = (
     ("never saw the queue worker broker", "The worker broker was started.", "UNKNOWN_WORD"),
     ("errors: none, disk was full", "Errors none, the disk was full.", "NEGATION"),
     ("never saw the queue worker broker", "The worker broker is.", "NEGATION"),
+    (
+        "Failed to connect to database: timeout\nDatabase connection failed after 3 retries",
+        "The service could connect to its database.",
+        "NEGATION",
+    ),
+    (
+        "Failed to connect to database: timeout\nDatabase connection failed after 3 retries",
+        "The database connection failed after 3 retries.",
+        None,
+    ),
     ("request won't retry", "The request will retry.", "NEGATION"),
 )
 

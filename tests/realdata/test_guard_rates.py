@@ -1,4 +1,4 @@
-"""The built-in guard over claims about recorded tool output that people have labelled."""
+"""The built-in guard over labelled claims about recorded tool output."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def _negation(question: _Question, passage: Passage) -> Iterator[Finding]:
         wanted |= question.negated(at)
         if marks[at].firm and not _answer(question, at, found, marks[at].firm):
             yield Finding(MismatchReason.NEGATION, question.text(at))
-        if not (question.negated(at) or found.plain) and found.firm:
+        if not question.negated(at) and found.firm:
             yield Finding(MismatchReason.NEGATION, question.text(at))
     yield from _kinds_of_negation(question, seen, wanted)
     doubtful = [at for at in question.words if _negated(seen[at]) and not seen[at].plain]

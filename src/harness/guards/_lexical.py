@@ -21,6 +21,7 @@ from attrs import frozen
 
 from harness._records import SemanticCase
 from harness._states import SemanticVerdict
+from harness.errors import InvalidArgumentError
 from harness.guards._carry import carry, is_known
 from harness.guards._kinds import HARD, Kind, Token
 from harness.guards._lexicon import ADVICE
@@ -101,9 +102,23 @@ def check_support(
     Returns:
         Whether all of it is supported, and what is not.
 
+    Raises:
+        InvalidArgumentError: A text is none, or a fact has no text and source.
+
     .. versionadded:: 0.1.0
     """
-    return _Check(facts, empty_scopes).of(tuple(texts), tuple(advice))
+    checked = tuple(facts)
+    for fact in checked:
+        if not (isinstance(getattr(fact, "text", None), str) and hasattr(fact, "source")):
+            raise InvalidArgumentError("facts", fact, "facts with a text and a source")
+    return _Check(checked, empty_scopes).of(_texts("texts", texts), _texts("advice", advice))
+
+
+def _texts(name: str, given: Iterable[object]) -> tuple[str, ...]:
+    texts = (None,) if isinstance(given, str) else tuple(given)
+    if not all(isinstance(text, str) for text in texts):
+        raise InvalidArgumentError(name, given, "several texts")
+    return tuple(map(str, texts))
 
 
 class LexicalGuard:
