@@ -1,0 +1,1 @@
+"""Hostile input: text that forges, parsers that are fed anything, values without end."""
