@@ -23,14 +23,16 @@ from harness import (
     Parameter,
     Request,
     RunRecord,
+    RunState,
     StopCause,
     ToolCall,
 )
 from harness._flow import run_flow
+from harness._seam import SeamBroken
 from harness._sync import SyncSeam, drive
 from harness.errors import ClientGoneError, ProviderError
-from harness.stores.memory import MemoryCanonicalStore
-from harness.testing import Script, VirtualClock, counting_ids
+from harness.stores.memory import MemoryCanonicalStore, MemoryRunStore
+from harness.testing import RecordingClient, Script, VirtualClock, counting_ids
 from tests.core.doubles import (
     ProjectedSource,
     Source,
@@ -818,6 +820,29 @@ def test_results_that_nobody_took() -> None:
     assert [row.number for row in record.invocations] == [1, 2]
     late = [event.detail for event in events_of(record, "LATE_RESULT_DISCARDED")]
     assert late == [{"component": "TOOL", "tool": "logs"}] * 2
+
+
+class BrokenSeam(SyncSeam):
+    """A driver that is lost at the first call of a tool."""
+
+    async def call(self, site: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        if site == "TOOL":
+            raise SeamBroken
+        return await super().call(site, function, *arguments)
+
+
+def test_a_driver_that_is_lost() -> None:
+    """A driver that cannot go on is left at once: nothing is ended, saved or published with it."""
+    clock, client, store = VirtualClock(), RecordingClient(), MemoryRunStore()
+    made = harness([asking({})], Source(), clock=clock, run_store=store)
+    seam = BrokenSeam(clock, clock.monotonic(), counting_ids(), None)
+    run = made._prepare(seam, Request("why?"), "lost", None, client, None)
+    with pytest.raises(SeamBroken):
+        drive(run_flow(run))
+    assert {event.kind.name for event in client.events} == {"METADATA", "STATUS"}
+    stored = store.load("lost")
+    assert stored is not None
+    assert stored.run_state is RunState.RUNNING
 
 
 def test_a_tool_cannot_end_a_run() -> None:
