@@ -1,4 +1,4 @@
-"""``python -m tests.mutation``: change each decision, and see whether a test of the core notices."""
+"""``python -m tests.mutation``: change each decision; does a test of the core notice?"""
 
 import argparse
 import shutil
