@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+from importlib import metadata
 from pathlib import Path
 
 from attrs import asdict
@@ -26,6 +27,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="a look: fewer and shorter rounds")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"), metavar="FOLDER")
     given = parser.parse_args(argv)
+    try:
+        metadata.distribution("diagnosis-harness")
+    except metadata.PackageNotFoundError:
+        parser.error("the package is not installed: python -m pip install -e '.[test]'")
     print(f"Python {platform.python_version()} on {platform.machine()}")
     print(f"{'figure':<48} {'median':>9} {'min':>9} {'max':>9}  aim")
     figures = measure_all(quick=given.quick, report=_print)
